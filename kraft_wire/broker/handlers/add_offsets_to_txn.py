@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.transactions.add_partitions import add_partitions
-from kraft_wire.broker.transactions.deferred_response import DeferredResponse
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
@@ -43,7 +43,7 @@ def handle(
     shard = broker.transactions.shard_of(name)
     if isinstance(shard, ErrorCode):
         return AddOffsetsToTxnResponse(error_code=shard)
-    deferred = DeferredResponse[AddOffsetsToTxnResponse](broker.transactions, context)
+    deferred = DeferredResponse[AddOffsetsToTxnResponse](broker.complete, context.reply_to)
 
     def answer(error: ErrorCode) -> None:
         if error is ErrorCode.PRODUCER_FENCED and context.api_version < _FENCED_ERROR_FROM:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC, is_internal
 from kraft_wire.broker.transactions.add_partitions import add_partitions, verify_partitions
-from kraft_wire.broker.transactions.deferred_response import DeferredResponse
 from kraft_wire.broker.transactions.transition import V2
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.add_partitions_to_txn import (
@@ -52,7 +52,7 @@ def handle(
     OPERATION_NOT_ATTEMPTED for its other partitions; INVALID_REQUEST (empty transactional id),
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of `transactions.add_partitions`.
     """
-    deferred = DeferredResponse[AddPartitionsToTxnResponse](broker.transactions, context)
+    deferred = DeferredResponse[AddPartitionsToTxnResponse](broker.complete, context.reply_to)
     transactions = request.transactions
     if context.api_version < _BROKERS_FROM:
         transactions = [_of_client(request)]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.alter_offsets import AlteredTopic, StartOffsets, alter_offsets
 from kraft_wire.broker.groups.share.request_checks import check_offsets_request
-from kraft_wire.broker.late_answer import LateAnswer
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import ZERO_UUID, Offset
 from kraft_wire.wire.generated.alter_share_group_offsets import (
@@ -46,12 +46,12 @@ def handle(
     shard = broker.groups.shard_of(request.group_id)
     if not isinstance(shard, GroupShard):
         return AlterShareGroupOffsetsResponse(error_code=shard)
-    answer: LateAnswer[AlterShareGroupOffsetsResponse] = LateAnswer(
+    deferred = DeferredResponse[AlterShareGroupOffsetsResponse](
         broker.groups.env.complete, context.reply_to
     )
 
     def altered(outcome: Sequence[AlteredTopic] | Refusal) -> None:
-        answer.give(
+        deferred.send(
             _refused(outcome) if isinstance(outcome, Refusal) else _answer(outcome, broker.image)
         )
 
@@ -63,7 +63,7 @@ def handle(
         for topic in request.topics
     ]
     alter_offsets(shard, request.group_id, asked, arrival_of(context), altered)
-    return answer.now_or_parked()
+    return deferred.result()
 
 
 def _refused(refusal: Refusal) -> AlterShareGroupOffsetsResponse:

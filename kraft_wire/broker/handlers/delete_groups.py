@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading, arrival_of
 from kraft_wire.broker.coordination.log import Appended
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.groups.admin import delete_group
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.delete_offsets import delete_state_of_group
 from kraft_wire.broker.groups.share.group import ShareGroup
-from kraft_wire.broker.late_answer import LateAnswer
 from kraft_wire.wire.generated.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -42,9 +42,7 @@ def handle(
     shared = [each for each in group_ids if _empty_share_group(broker, each) is not None]
     if not shared:
         return _delete(broker, context, group_ids, {})
-    answer: LateAnswer[DeleteGroupsResponse] = LateAnswer(
-        broker.groups.env.complete, context.reply_to
-    )
+    deferred = DeferredResponse[DeleteGroupsResponse](broker.groups.env.complete, context.reply_to)
     errors: dict[str, ErrorCode] = {}
 
     def removed(group_id: str, error: ErrorCode, at: ClockReading) -> None:
@@ -52,11 +50,11 @@ def handle(
         if len(errors) == len(shared):
             deleted = _delete(broker, context.at(*at), group_ids, errors)
             if isinstance(deleted, DeleteGroupsResponse):
-                answer.give(deleted)
+                deferred.send(deleted)
 
     for group_id in shared:
         _remove_state(broker, group_id, arrival_of(context), removed)
-    return answer.now_or_parked()
+    return deferred.result()
 
 
 def _empty_share_group(broker: "Broker", group_id: str) -> tuple[GroupShard, ShareGroup] | None:

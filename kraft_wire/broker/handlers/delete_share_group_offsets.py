@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.delete_offsets import DeletedTopic, delete_offsets
 from kraft_wire.broker.groups.share.request_checks import check_offsets_request
-from kraft_wire.broker.late_answer import LateAnswer
 from kraft_wire.model import ZERO_UUID
 from kraft_wire.wire.generated.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
@@ -44,16 +44,16 @@ def handle(
     shard = broker.groups.shard_of(request.group_id)
     if not isinstance(shard, GroupShard):
         return DeleteShareGroupOffsetsResponse(error_code=shard)
-    answer: LateAnswer[DeleteShareGroupOffsetsResponse] = LateAnswer(
+    deferred = DeferredResponse[DeleteShareGroupOffsetsResponse](
         broker.groups.env.complete, context.reply_to
     )
 
     def deleted(outcome: Sequence[DeletedTopic] | Refusal) -> None:
-        answer.give(_refused(outcome) if isinstance(outcome, Refusal) else _answer(outcome))
+        deferred.send(_refused(outcome) if isinstance(outcome, Refusal) else _answer(outcome))
 
     names = [topic.topic_name for topic in request.topics]
     delete_offsets(shard, request.group_id, names, arrival_of(context), deleted)
-    return answer.now_or_parked()
+    return deferred.result()
 
 
 def _refused(refusal: Refusal) -> DeleteShareGroupOffsetsResponse:

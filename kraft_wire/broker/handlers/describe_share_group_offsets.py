@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading, arrival_of
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.end_offsets import EndOffset
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
-from kraft_wire.broker.late_answer import LateAnswer
 from kraft_wire.broker.share_persister import PersisterResult, SharePartitionKey
 from kraft_wire.broker.share_switch import serves_share_groups
 from kraft_wire.model import ZERO_UUID, LeaderEpoch, TopicPartition, Uuid
@@ -85,7 +85,7 @@ def handle(
     partition: LEADER_NOT_AVAILABLE, NETWORK_EXCEPTION (the leader does not answer), or what the
     leader answers. What the share coordinator does not know is -1 without an error.
     """
-    answer: LateAnswer[DescribeShareGroupOffsetsResponse] = LateAnswer(
+    deferred = DeferredResponse[DescribeShareGroupOffsetsResponse](
         broker.groups.env.complete, context.reply_to
     )
     groups = [
@@ -116,14 +116,14 @@ def handle(
         for group, topics in zip(groups, named, strict=True):
             found = [_topic(group.group_id, topic, results, ends) for topic in topics]
             group.topics = sorted(found, key=lambda each: each.topic_id == ZERO_UUID)
-        answer.give(DescribeShareGroupOffsetsResponse(groups=groups))
+        deferred.send(DescribeShareGroupOffsetsResponse(groups=groups))
 
     if asked:
         wanted = dict.fromkeys(asked, _ANY_LEADER)
         broker.groups.env.share_persister().read_summary(wanted, arrival_of(context), known)
     else:
         measured({}, {})
-    return answer.now_or_parked()
+    return deferred.result()
 
 
 def _asked(

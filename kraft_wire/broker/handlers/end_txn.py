@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
-from kraft_wire.broker.transactions.deferred_response import DeferredResponse
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.transactions.end_transaction import end_transaction
 from kraft_wire.broker.transactions.init_producer_id import ProducerIdentity
 from kraft_wire.broker.transactions.states import TransactionEvent
@@ -44,7 +44,7 @@ def handle(
     shard = broker.transactions.shard_of(name)
     if isinstance(shard, ErrorCode):
         return _response(ProducerIdentity(shard), context)
-    deferred = DeferredResponse[EndTxnResponse](broker.transactions, context)
+    deferred = DeferredResponse[EndTxnResponse](broker.complete, context.reply_to)
     end_transaction(
         shard,
         name,

@@ -80,13 +80,13 @@ def _transactional(
 ) -> InitProducerIdResponse | Withheld:
     # Idempotent producers need none of this, and most of a start is imports.
     from kraft_wire.broker.coordination.clock_reading import arrival_of
-    from kraft_wire.broker.transactions.deferred_response import DeferredResponse
+    from kraft_wire.broker.deferred_response import DeferredResponse
     from kraft_wire.broker.transactions.init_producer_id import ProducerIdentity, init_producer_id
 
     shard = broker.transactions.shard_of(name)
     if isinstance(shard, ErrorCode):
         return id_answer(None, shard)
-    deferred = DeferredResponse[InitProducerIdResponse](broker.transactions, context)
+    deferred = DeferredResponse[InitProducerIdResponse](broker.complete, context.reply_to)
 
     def answer(identity: ProducerIdentity) -> None:
         error, producer_id, producer_epoch = identity

@@ -10,8 +10,9 @@ Left out:    nothing
 from typing import Final
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading, arrival_of
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.groups.share.request_checks import is_member_id
 from kraft_wire.broker.metadata.metadata_cache import current_leader
 from kraft_wire.broker.share_fetch.acknowledge_batches import AcknowledgeResults, acknowledge_all
@@ -53,22 +54,16 @@ def handle(
     error = shares.sessions.begin_acknowledge(group_id, member_id, request.share_session_epoch)
     if error is not ErrorCode.NONE:
         return ShareAcknowledgeResponse(error_code=error)
-    answers: list[ShareAcknowledgeResponse] = []
-    is_late = False
+    deferred = DeferredResponse[ShareAcknowledgeResponse](broker.complete, context.reply_to)
 
     def acknowledged(results: AcknowledgeResults, at: ClockReading) -> None:
         if request.share_session_epoch == FINAL_EPOCH:
             shares.close_session(group_id, member_id, at)
-        answer = _answer(broker, context, group_id, results)
-        if is_late:
-            broker.complete(context.reply_to, answer)
-        else:
-            answers.append(answer)
+        deferred.send(_answer(broker, context, group_id, results))
 
     may_read = readable_topics(shares, context, request.API_KEY)
     acknowledge_all(shares, context, request, may_read, acknowledged)
-    is_late = True
-    return answers[0] if answers else PARKED
+    return deferred.result()
 
 
 def _answer(

@@ -5,8 +5,9 @@ It leaves when both are there. A session's last request releases the member's re
 
 from typing import Final
 
-from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.metadata.metadata_cache import current_leader
 from kraft_wire.broker.share_fetch.acknowledge_batches import AcknowledgeResults
 from kraft_wire.broker.share_fetch.session import SessionPartition, ShareFetchContext
@@ -36,11 +37,10 @@ class ShareFetchAnswer:
     __slots__ = (
         "_acknowledged",
         "_context",
+        "_deferred",
         "_fetch",
         "_request",
-        "_response",
         "_results",
-        "_returned",
         "_shares",
     )
 
@@ -57,8 +57,9 @@ class ShareFetchAnswer:
         self._fetch = fetch
         self._results: Results | None = None
         self._acknowledged: AcknowledgeResults | None = None
-        self._response: ShareFetchResponse | None = None
-        self._returned = False
+        self._deferred = DeferredResponse[ShareFetchResponse](
+            shares.broker.complete, context.reply_to
+        )
 
     def fetched(self, results: Results, at: ClockReading) -> None:
         """Take what the fetch found."""
@@ -72,8 +73,7 @@ class ShareFetchAnswer:
 
     def now_or_later(self) -> ShareFetchResponse | Parked:
         """Return the answer if it is complete; otherwise it will be sent when it is."""
-        self._returned = True
-        return PARKED if self._response is None else self._response
+        return self._deferred.result()
 
     def _finish(self, at: ClockReading) -> None:
         if self._results is None or self._acknowledged is None:
@@ -83,9 +83,7 @@ class ShareFetchAnswer:
         if self._fetch.is_final:
             group_id, member_id = self._fetch.session.key
             self._shares.close_session(group_id, member_id, at)
-        self._response = response
-        if self._returned:
-            self._shares.broker.complete(self._context.reply_to, response)
+        self._deferred.send(response)
 
     def _built(self, results: Results, at: ClockReading) -> ShareFetchResponse:
         """Return the answer without acknowledgements; it is empty if a quota is exceeded."""

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading, arrival_of
+from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.share_persister import PersisterResult, SharePartitionKey
 from kraft_wire.broker.share_state.calls import StateCall
 from kraft_wire.model import Uuid
@@ -42,16 +43,18 @@ def serve(
 
     A share partition that is called twice has one result, of its last call.
     """
+    if not calls:
+        return respond({})
     results: list[PersisterResult | None] = [None] * len(calls)
     waiting = len(calls)
-    is_parked = False
+    deferred = DeferredResponse[_Response](broker.complete, context.reply_to)
 
     def answered(place: int, result: PersisterResult) -> None:
         nonlocal waiting
         results[place] = result
         waiting -= 1
-        if is_parked and not waiting:
-            broker.complete(context.reply_to, respond(_by_topic(calls, results)))
+        if not waiting:
+            deferred.send(respond(_by_topic(calls, results)))
 
     at = arrival_of(context)
     for place, call in enumerate(calls):
@@ -60,10 +63,7 @@ def serve(
             answered(place, result)
 
         broker.share_states.coordinator.call(call, at, then)
-    if not waiting:
-        return respond(_by_topic(calls, results))
-    is_parked = True
-    return PARKED
+    return deferred.result()
 
 
 def _by_topic(
