@@ -67,7 +67,7 @@ def running(
 
     The JVM's lines are not shown: a failure is one line of the verb, not a trace for each task.
     """
-    if SparkSession.getActiveSession() is not None:
+    if _has_session():
         yield session(master, conf=conf, jars=jars)
         return
     with quiet_start():
@@ -77,3 +77,12 @@ def running(
         yield started
     finally:
         started.stop()
+
+
+def _has_session() -> bool:
+    """Return whether this process has a session, active in this thread or not."""
+    try:
+        SparkSession.active()
+    except PySparkException:
+        return False
+    return True
