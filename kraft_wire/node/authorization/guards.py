@@ -160,11 +160,12 @@ class Guards(dict[int, Handle]):
         request: Message,
         image: MetadataImage,
         settings: NodeSettings,
+        not_loaded: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR,
     ) -> Verdict:
         """Return the refusal of a request, or the part of it that may be served.
 
-        Before the entries are loaded, all but super users get UNKNOWN_SERVER_ERROR on a
-        controller's listener, as in Kafka. A broker's listeners are closed until then.
+        Before the entries are loaded, all but super users get `not_loaded` on a controller's
+        listener, as in Kafka. A broker's listeners are closed until then.
         """
         key = request.API_KEY, listener
         guard = self._guards.get(key)
@@ -178,7 +179,7 @@ class Guards(dict[int, Handle]):
             self._tell_not_loaded(context, request)
             if listener is ListenerType.BROKER:
                 return CLOSE
-            return whole.refused(request, ErrorCode.UNKNOWN_SERVER_ERROR, context.api_version)
+            return whole.refused(request, not_loaded, context.api_version)
 
     def _tell_not_loaded(self, context: RequestContext, request: Message) -> None:
         """Log the first request that came before the entries."""

@@ -247,12 +247,16 @@ class ControllerApis:
         context: RequestContext,
         request: Message,
         serve: Callable[[RequestContext, Message], Message | Withheld],
+        not_loaded: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR,
     ) -> Message | Withheld:
-        """Serve the authorized part of a request; `_late` completes a late answer."""
+        """Serve the authorized part of a request; `_late` completes a late answer.
+
+        `not_loaded`: the error before this node has read the ACLs.
+        """
         if self._guards is None:
             return serve(context, request)
         image, settings = self._host.controller.image, self._host.controller.settings
-        verdict = self._guards.judge(_HERE, context, request, image, settings)
+        verdict = self._guards.judge(_HERE, context, request, image, settings, not_loaded)
         if isinstance(verdict, Message | Withheld):
             return verdict
         return self._guards.after(context, verdict, serve(context, verdict.request))
@@ -267,7 +271,11 @@ class ControllerApis:
         return PARKED
 
     def _open(self, context: RequestContext, envelope: EnvelopeRequest) -> Message | Withheld:
-        """Answer the request in an envelope, in an envelope."""
+        """Answer the request in an envelope, in an envelope.
+
+        Before this node has read the ACLs, the broker is told to ask an active controller again,
+        so that its client waits instead of getting an error without a name.
+        """
         inner = unpack(envelope, self._inner_decoder)
         if not isinstance(inner, Unpacked):
             return inner
@@ -285,7 +293,8 @@ class ControllerApis:
         )
         if inner.header.api_key in CHANGES_OF_TOKENS and inner.principal.token_authenticated:
             return self._sealed(context.reply_to, refused_tokens(within, inner.request))
-        answer = self._ask_own(within, inner.request)
+        again = ErrorCode.NOT_CONTROLLER
+        answer = self._guarded(within, inner.request, self._decide, again)
         return self._sealed(context.reply_to, answer) if isinstance(answer, Message) else answer
 
     def _sealed(self, reply_to: ReplyTo, answer: Message) -> Message:

@@ -239,6 +239,19 @@ def test_until_the_entries_are_loaded_super_users_alone_are_served(node: Guarded
     assert result.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+def test_a_broker_asks_again_until_the_entries_are_loaded() -> None:
+    """SEC-ENV-06: its client waits, and gets no error that says nothing."""
+    node = GuardedDoor(super_users="User:ANONYMOUS")
+    guarding = node.node._guards
+    assert guarding is not None
+    guarding._authorizer.is_loaded = False
+    sent = envelope(creation(), 7, Principal("User", "ann"), NOBODY)
+    answer = node.ask(sent, 0, **FROM_CONTROLLER)
+    assert answer.error_code == ErrorCode.NOT_CONTROLLER
+    guarding._authorizer.is_loaded = True
+    assert inner_error(node.ask(sent, 0, **FROM_CONTROLLER)) == NO_TOPIC
+
+
 def test_super_users_are_served_before_the_entries_are_loaded() -> None:
     """SEC-ENV-06, SEC-ACL-01."""
     node = GuardedDoor(super_users="User:root;User:ANONYMOUS")
