@@ -14,7 +14,14 @@ from kraft_wire.conformance.connection import Connection
 from kraft_wire.conformance.profile import Profile
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target
-from kraft_wire.conformance.verdict import Exchange, Mismatch, NotSupported, Outcome, Verdict
+from kraft_wire.conformance.verdict import (
+    Exchange,
+    Mismatch,
+    NothingYet,
+    NotSupported,
+    Outcome,
+    Verdict,
+)
 from kraft_wire.wire.generated.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
@@ -29,6 +36,9 @@ from kraft_wire.wire.records.corruption import CorruptRecordBatch
 __all__ = ["Row", "rows_of", "run_rows"]
 
 _DELETED_AT_ONCE: Final = 100
+
+_LATE_MAX: Final = 2
+"""Times that a broker may be late with what a row expects (`NothingYet`)."""
 
 _UNREADABLE: Final = (CorruptRecordBatch, LookupError, ValueError, TypeError, AttributeError)
 """Errors of a case on a response with a short list, an unexpected null, or broken records."""
@@ -120,7 +130,7 @@ def _judged(
     started = time.monotonic()
     verdict, expected, seen, path = Verdict.PASSED, row.case.expectation, "", ""
     try:
-        row.case.judge(subject, row.version)
+        _judge(row, subject)
         if answers is not None:
             answers.judge(row.case.name, row.version, target, subject.exchanges)
     except AnswerMismatch as mismatch:
@@ -145,6 +155,16 @@ def _judged(
     is_kept = keeps_exchanges or verdict is not Verdict.PASSED
     exchanges = tuple(subject.exchanges) if is_kept else ()
     return Outcome(row.case.name, row.version, verdict, seconds, expected, seen, path, exchanges)
+
+
+def _judge(row: Row, subject: Subject) -> None:
+    """Run a case; again while the broker may only have been late. Errors: those of a case."""
+    for _ in range(_LATE_MAX):
+        try:
+            return row.case.judge(subject, row.version)
+        except NothingYet:
+            subject.exchanges.clear()
+    return row.case.judge(subject, row.version)
 
 
 def _end_at(exchanges: list[Exchange], number: int) -> None:

@@ -8,6 +8,7 @@ from kraft_wire.conformance import expect
 from kraft_wire.conformance.requests import batch, written
 from kraft_wire.conformance.share_members import MEMBER_ID, member_epoch, share_group
 from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.conformance.verdict import NothingYet
 from kraft_wire.wire.generated import share_acknowledge as acknowledging
 from kraft_wire.wire.generated import share_fetch as fetching
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -129,7 +130,11 @@ def acquired(answer: ShareFetchResponse) -> list[tuple[int, int, int]]:
 
 
 def expect_acquired(answer: ShareFetchResponse, *wanted: tuple[int, int, int]) -> None:
-    """State that a response has no error and acquired some runs of records; raises Mismatch."""
+    """State that a response has no error and acquired some runs of records; raises Mismatch.
+
+    A response without records may be early: a share fetch is also answered while the state of
+    the records is being read or written. It raises NothingYet.
+    """
     expect.error(answer, "error_code", ErrorCode.NONE)
     for topic in answer.responses:
         for each in topic.partitions:
@@ -137,4 +142,6 @@ def expect_acquired(answer: ShareFetchResponse, *wanted: tuple[int, int, int]) -
             expect.true(not any(codes), "no error", codes, fetch_partition("error_code"))
     seen = acquired(answer)
     path = fetch_partition("acquired_records") if answer.responses else "responses"
+    if wanted and not seen:
+        raise NothingYet(str(list(wanted)), str(seen), path)
     expect.true(seen == list(wanted), str(list(wanted)), seen, path)

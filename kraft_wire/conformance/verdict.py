@@ -3,7 +3,15 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["ConnectionClosed", "Exchange", "Mismatch", "NotSupported", "Outcome", "Verdict"]
+__all__ = [
+    "ConnectionClosed",
+    "Exchange",
+    "Mismatch",
+    "NotSupported",
+    "NothingYet",
+    "Outcome",
+    "Verdict",
+]
 
 
 class Verdict(StrEnum):
@@ -36,6 +44,13 @@ class ConnectionClosed(Mismatch):
 
     def __init__(self, expected: str) -> None:
         super().__init__(expected, "the connection was closed")
+
+
+class NothingYet(Mismatch):
+    """The response is empty where something is expected, and a broker may be late with it.
+
+    The case runs again before it counts as failed.
+    """
 
 
 class NotSupported(Exception):

@@ -1,0 +1,66 @@
+"""A row is run again while its broker may only have been late, and fails if it stays so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kraft_wire.conformance.case import Case, Listener
+from kraft_wire.conformance.run import Row, run_rows
+from kraft_wire.conformance.share_records import expect_acquired
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.verdict import Exchange, Mismatch, Verdict
+from kraft_wire.wire.generated.share_fetch import (
+    AcquiredRecords,
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchResponse,
+)
+from tests.conformance.test_subject import TARGET
+
+SHARE_FETCH = 78
+
+
+def answer(*acquired: tuple[int, int, int]) -> ShareFetchResponse:
+    runs = [
+        AcquiredRecords(first_offset=first, last_offset=last, delivery_count=count)
+        for first, last, count in acquired
+    ]
+    partition = PartitionData(acquired_records=runs)
+    return ShareFetchResponse(responses=[ShareFetchableTopicResponse(partitions=[partition])])
+
+
+def judged(*answers: ShareFetchResponse) -> tuple[Verdict, int, int]:
+    """Judge a broker that gives these answers; return how many were taken, and are reported."""
+    left = list(answers)
+
+    def judge(broker: Subject, version: int) -> None:
+        broker.exchanges.append(Exchange(SHARE_FETCH, version, b"", b""))
+        expect_acquired(left.pop(0), (0, 2, 1))
+
+    fetch = Case("share_fetch.drawn", "ShareFetch", (1, 2), "", "", "", Listener.CONTROLLER, judge)
+    target = replace(TARGET, versions={SHARE_FETCH: (1, 2)})
+    (outcome,) = run_rows([Row(fetch, 1)], {Listener.CONTROLLER: target}, keeps_exchanges=True)
+    return outcome.verdict, len(answers) - len(left), len(outcome.exchanges)
+
+
+@pytest.mark.parametrize(
+    ("answers", "taken", "verdict"),
+    [
+        ([answer((0, 2, 1))], 1, Verdict.PASSED),
+        ([answer(), ShareFetchResponse(), answer((0, 2, 1))], 3, Verdict.PASSED),
+        ([answer()] * 5, 3, Verdict.FAILED),
+        ([answer(), answer((0, 2, 2)), answer((0, 2, 1))], 2, Verdict.FAILED),
+    ],
+    ids=["at once", "at the third try", "never", "something else"],
+)
+def test_an_empty_answer_may_be_early(
+    answers: list[ShareFetchResponse], taken: int, verdict: Verdict
+) -> None:
+    assert judged(*answers) == (verdict, taken, 1)
+
+
+def test_records_where_none_are_expected_are_a_mismatch_at_once() -> None:
+    with pytest.raises(Mismatch, match="acquired_records"):
+        expect_acquired(answer((0, 2, 1)))
