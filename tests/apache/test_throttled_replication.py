@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,9 @@ from tests.waiting import until
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.alone]
 RECORDS, RECORD_BYTES = 60, 50_000
 RATE = 300_000
+LEAST_S = 0.5 * RECORDS * RECORD_BYTES / RATE
+"""Of a throttled replica: the first second of a quota is not bounded, and a fetch is whole."""
+TOPICS = count()
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +55,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoBrokers]:
 
 def seconds_to_catch_up(brokers: TwoBrokers, role: str, leader: int, follower: int) -> float:
     """Add a replica to a full topic, throttled by its leader or by its follower."""
-    topic = f"by-{role}-{leader if role == 'leader' else follower}"
+    topic = f"by-{role}-{next(TOPICS)}"
     brokers.create(topic, [leader], **{f"{role}_replication_throttled_replicas": "*"})
     producer, chance = brokers.producer(), random.Random(1)
     for _ in range(RECORDS):
@@ -74,6 +78,15 @@ def seconds_to_catch_up(brokers: TwoBrokers, role: str, leader: int, follower: i
     return took
 
 
+def seconds_once_throttled(brokers: TwoBrokers, role: str, leader: int, follower: int) -> float:
+    """The time under Apache's throttle, which acts some time after Apache shows it."""
+    for _ in range(3):
+        took = seconds_to_catch_up(brokers, role, leader, follower)
+        if took > LEAST_S:
+            break
+    return took
+
+
 def shown_by_apache(brokers: TwoBrokers, key: str) -> str | None:
     """The value of a broker's setting, as Apache's broker has it: it follows after the answer."""
     resource = DescribeConfigsResource(
@@ -91,7 +104,9 @@ def test_new_replica_catches_up_at_the_same_rate(brokers: TwoBrokers, role: str)
     pairs = [(OURS, APACHE), (APACHE, OURS)]
     if role == "follower":
         pairs.reverse()
-    ours, apache = (seconds_to_catch_up(brokers, role, *pair) for pair in pairs)
+    of_ours, of_apache = pairs
+    ours = seconds_to_catch_up(brokers, role, *of_ours)
+    apache = seconds_once_throttled(brokers, role, *of_apache)
     print(f"throttled by the {role}: ours {ours:.1f} s, Apache's {apache:.1f} s")
     assert ours == pytest.approx(apache, rel=0.3)
-    assert ours > 0.5 * RECORDS * RECORD_BYTES / RATE
+    assert ours > LEAST_S
