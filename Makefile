@@ -68,7 +68,7 @@ golden: $(READY)  ## vectors made by Apache's own classes, compared both ways
 	$(BIN)/python -m tests.golden $(ARGS)
 
 record-apache: $(READY)  ## what Apache Kafka 4.3.1 answers to every conformance case, kept for the tests
-	$(BIN)/python -m tests.conformance.recording
+	$(BIN)/python -m tests.conformance.recording $(ARGS)
 
 conformance-faults: $(READY)  ## faults in the node, each of which a named conformance case must find
 	$(BIN)/python -m tests.conformance.faults $(ARGS)

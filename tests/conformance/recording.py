@@ -1,12 +1,16 @@
 """Apache Kafka's recorded answers, which stand in for a JVM; `make record-apache` renews them.
 
+``python -m tests.conformance.recording --only GLOB`` records new or changed cases alone.
+
 The recording is one node of 4.3.1. The suite's own answers, beside its profiles, are the fields in
 which nodes of one release agree that differ in their settings, their ids and the size of their
 cluster.
 """
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -14,7 +18,9 @@ from typing import Final
 from kraft_wire.conformance import answers as answers_module
 from kraft_wire.conformance.answers import Answers, Row, answered
 from kraft_wire.conformance.case import all_cases
+from kraft_wire.conformance.profile import read_profile
 from kraft_wire.conformance.recording import Recording
+from kraft_wire.conformance.run import rows_of
 from kraft_wire.conformance.verdict import Outcome, Verdict
 from tests.conformance.judged_nodes import Targets, apache_node, judged, three_apache_nodes
 
@@ -38,20 +44,40 @@ OTHER_SETTINGS: Final = {
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Judge Apache Kafka, and keep what it answered."""
+    parser = argparse.ArgumentParser("python -m tests.conformance.recording", description=__doc__)
+    shown = "rows by pattern, as conform has them; the others stay as recorded (repeatable)"
+    parser.add_argument("--only", action="append", default=[], metavar="GLOB", help=shown)
+    only = parser.parse_args(arguments).only
     with TemporaryDirectory() as scratch:
         directory = Path(scratch)
-        outcomes, single = recorded(apache_node(made(directory, "single")), PROFILE)
-        Recording.of(outcomes, "Apache Kafka 4.3.1", PROFILE).write(RECORDING)
+        outcomes, single = recorded(apache_node(made(directory, "single")), PROFILE, only)
+        recording = Recording.of(outcomes, "Apache Kafka 4.3.1", PROFILE)
+        merged(recording, only).write(RECORDING)
         print(f"{RECORDING}: {len(outcomes)} rows, {RECORDING.stat().st_size:,} bytes")
-        _, other = recorded(other_node(made(directory, "other")), PROFILE)
-        _, three = recorded(three_apache_nodes(made(directory, "three")), PROFILE)
-        keep(PROFILE, "Apache Kafka 4.3.1", single, other, three)
+        _, other = recorded(other_node(made(directory, "other")), PROFILE, only)
+        _, three = recorded(three_apache_nodes(made(directory, "three")), PROFILE, only)
+        keep(PROFILE, "Apache Kafka 4.3.1", only, single, other, three)
+        if not order_of(OLDER, only):
+            return
         older = apache_node(made(directory, "older"), OLDER_RELEASE)
         other_older = other_node(made(directory, "other-older"), OLDER_RELEASE)
-        nodes = [recorded(each, OLDER)[1] for each in (older, other_older)]
-        keep(OLDER, "Apache Kafka 3.9.1", *nodes)
+        nodes = [recorded(each, OLDER, only)[1] for each in (older, other_older)]
+        keep(OLDER, "Apache Kafka 3.9.1", only, *nodes)
+
+
+def order_of(profile: str, only: Sequence[str] = ()) -> list[str]:
+    """Return the names of a profile's rows in the order of a whole run, or of some of them."""
+    return [each.name for each in rows_of(all_cases(), read_profile(profile), only)]
+
+
+def merged(recording: Recording, only: Sequence[str]) -> Recording:
+    """Return what a whole run would have recorded, with the other rows as they were."""
+    if not only:
+        return recording
+    rows = {each.name: each for each in (*Recording.read(RECORDING).rows, *recording.rows)}
+    return replace(recording, rows=tuple(rows[each] for each in order_of(PROFILE) if each in rows))
 
 
 def made(directory: Path, name: str) -> Path:
@@ -66,12 +92,12 @@ def other_node(directory: Path, release: str = "4.3.1") -> AbstractContextManage
 
 
 def recorded(
-    node: AbstractContextManager[Targets], profile: str
+    node: AbstractContextManager[Targets], profile: str, only: Sequence[str]
 ) -> tuple[list[Outcome], Mapping[str, Row]]:
     """Judge a node; return all outcomes, and the fields of each row that passed."""
     listeners = {each.name: each.listener for each in all_cases()}
     with node as targets:
-        outcomes = judged(targets, profile=profile, keeps_exchanges=True, has_answers=False)
+        outcomes = judged(targets, *only, profile=profile, keeps_exchanges=True, has_answers=False)
     for each in outcomes:
         if each.verdict is not Verdict.PASSED:
             print(f"{each.row}: {each.verdict}: {each.expected}, {each.seen} at {each.path}")
@@ -83,10 +109,18 @@ def recorded(
     return outcomes, rows
 
 
-def keep(profile: str, about: str, *nodes: Mapping[str, Row]) -> None:
-    """Write the answers of a release."""
+def keep(profile: str, about: str, only: Sequence[str], *nodes: Mapping[str, Row]) -> None:
+    """Write the answers of a release; with `only` the other rows stay as they were."""
     file = ANSWERS / f"{profile}.answers.jsonl.gz"
     found = Answers.of(about, nodes)
+    if only:
+        former = Answers.read(profile)
+        assert former is not None, file
+        chosen = set(order_of(profile, only))
+        rows = {name: row for name, row in former.rows.items() if name not in chosen}
+        rows |= found.rows
+        order = [each for each in order_of(profile) if each in rows]
+        found = replace(found, rows={each: rows[each] for each in order})
     found.write(file)
     fields = sum(len(each) for row in found.rows.values() for each in row)
     print(f"{file}: {len(found.rows)} rows, {fields} fields, {file.stat().st_size:,} bytes")
