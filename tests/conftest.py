@@ -6,7 +6,7 @@ import gc
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: -seconds.get(_file_of(item), UNTIMED_S * _cost(item)))
     else:
         items.sort(key=_cost)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what all tests share out of every garbage collection: each would search it whole."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def _file_of(item: pytest.Item) -> str:
