@@ -6,7 +6,8 @@ written; `SharePartition.settle` ends or undoes them.
 Not here: the form of a request (`acknowledge_batches`), and sessions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
@@ -54,6 +55,12 @@ class Acknowledgement(NamedTuple):
     def type_at(self, offset: int) -> int:
         """Return the type for an offset."""
         return self.types[offset - self.first_offset] if len(self.types) > 1 else self.types[0]
+
+    def counts(self) -> Mapping[int, int]:
+        """Return how many offsets have each type."""
+        if len(self.types) > 1:
+            return Counter(self.types)
+        return {self.types[0]: self.last_offset - self.first_offset + 1}
 
 
 class _Refused(Exception):

@@ -102,7 +102,7 @@ class ShareEnvironment(NamedTuple):
 class SharePartition(Window):
     """One share partition of the leader: a window of its records, their locks, and its life."""
 
-    __slots__ = ("env", "key", "leader_epoch", "life", "state_epoch")
+    __slots__ = ("env", "key", "leader_epoch", "life", "lock_timeouts_count", "state_epoch")
 
     def __init__(
         self, key: SharePartitionKey, leader_epoch: LeaderEpoch, env: ShareEnvironment
@@ -113,6 +113,8 @@ class SharePartition(Window):
         self.env = env
         self.life = Life.EMPTY
         self.state_epoch = 0
+        self.lock_timeouts_count = 0
+        """`AcquisitionLockTimeoutPerSec`: offsets whose lock ended by time."""
 
     @property
     def settings(self) -> ShareGroupSettings:
@@ -180,6 +182,7 @@ class SharePartition(Window):
 
     def lock_ended(self, lock: Lock, at: ClockReading) -> None:
         """Take the records from their owner; the state changes even if its write fails."""
+        self.lock_timeouts_count += lock.last_offset - lock.first_offset + 1
         batch, start_offset = self.in_flight.floor(lock.first_offset), self.start_offset
         assert batch is not None, "what is locked is in flight"
         whole = batch.whole

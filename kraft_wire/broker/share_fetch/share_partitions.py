@@ -7,7 +7,8 @@ session of its group on this broker has ended.
 Not here: one share partition (`share_partition`), one fetch (`share_fetch_run`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kraft_wire.broker.context import ReplyTo, RequestContext
@@ -119,6 +120,8 @@ class SharePartitions:
         self._found: dict[SharePartitionKey, SharePartition] = {}
         self._keys: dict[tuple[Uuid, int], dict[SharePartitionKey, None]] = {}
         """The share partitions of each topic partition."""
+        self.acknowledged: Counter[int] = Counter()
+        """`RecordAcknowledgementsPerSec`: offsets by the type of their acknowledgement."""
         self._left: list[int] = []
         """Closed connections whose sessions are released at the next call that tells the time."""
         self._env = ShareEnvironment(
@@ -127,6 +130,9 @@ class SharePartitions:
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def __iter__(self) -> Iterator[SharePartition]:
+        return iter(self._found.values())
 
     # -- share partitions --------------------------------------------------------------------------
 
@@ -230,7 +236,14 @@ class SharePartitions:
         if found is None:
             then(NOT_HOSTED, at)
             return
-        acknowledge(found, member_id, batches, at, self._fencing(found, then))
+
+        def done(outcome: Outcome, at: ClockReading) -> None:
+            if outcome.error == ErrorCode.NONE:
+                for each in batches:
+                    self.acknowledged.update(each.counts())
+            then(outcome, at)
+
+        acknowledge(found, member_id, batches, at, self._fencing(found, done))
 
     def close_session(self, group_id: str, member_id: str, at: ClockReading) -> None:
         """End a member's session and release its records."""

@@ -12,6 +12,7 @@ from kraft_wire.node.metrics.metadata_metrics import metadata_metrics
 from kraft_wire.node.metrics.partition_metrics import partition_metrics
 from kraft_wire.node.metrics.quorum_metrics import quorum_metrics
 from kraft_wire.node.metrics.replication_metrics import replication_metrics
+from kraft_wire.node.metrics.share_metrics import share_metrics
 from kraft_wire.node.metrics.transaction_metrics import transaction_metrics
 from kraft_wire.node.requests.decoding import api_name
 
@@ -38,6 +39,7 @@ def node_metrics(node: "Node", wall_ms: int) -> Iterator[Family | LabelledFamily
         yield from replication_metrics(node.broker)
         yield from partition_metrics(node.broker)
         yield from group_metrics(node.broker)
+        yield from share_metrics(node.broker)
         yield from transaction_metrics(node.broker, wall_ms)
 
 
