@@ -352,6 +352,8 @@ def test_a_phase_whose_failures_are_unsteady_has_succeeded(unsteady_suite: Path)
 
 
 def test_many_failures_are_not_run_again(unsteady_suite: Path) -> None:
-    failed = [Timed(f"test_three.py::{each}", 1.0, "failed") for each in range(5)]
+    failed = [
+        Timed(f"test_three.py::{each}", 1.0, "failed") for each in range(unsteady.AGAIN_MAX + 1)
+    ]
     assert unsteady.run_again(failed, unsteady_suite, unsteady_suite / "again.xml") == failed
     assert not (unsteady_suite / "again.xml").exists()

@@ -19,7 +19,7 @@ __all__ = ["AGAIN_MAX", "UNSTEADY", "run_again"]
 
 UNSTEADY = "unsteady"
 """The outcome of a test that failed, and then passed alone."""
-AGAIN_MAX = 4
+AGAIN_MAX = 8
 """Failed tests of a phase that run again."""
 SECONDS_MAX = 10 * 60
 START_PROGRAMS = " or ".join(["slow", "client", *PROGRAMS])
