@@ -134,6 +134,46 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
             "group.consumer.heartbeat.interval.ms must be less than "
             "group.consumer.session.timeout.ms",
         ),
+        (
+            "group.streams.num.standby.replicas=3",
+            "group.streams.num.standby.replicas must be less than or equal to "
+            "group.streams.max.standby.replicas",
+        ),
+        (
+            "group.share.max.delivery.count.limit=5\ngroup.share.delivery.count.limit=6",
+            "group.share.max.delivery.count.limit must be greater than or equal to "
+            "group.share.delivery.count.limit",
+        ),
+        (
+            "group.share.min.delivery.count.limit=5\ngroup.share.delivery.count.limit=4",
+            "group.share.delivery.count.limit must be greater than or equal to "
+            "group.share.min.delivery.count.limit",
+        ),
+        (
+            "group.share.partition.max.record.locks=4001",
+            "group.share.max.partition.max.record.locks must be greater than or equal to "
+            "group.share.partition.max.record.locks",
+        ),
+        (
+            "group.share.min.partition.max.record.locks=500\n"
+            "group.share.partition.max.record.locks=499",
+            "group.share.partition.max.record.locks must be greater than or equal to "
+            "group.share.min.partition.max.record.locks",
+        ),
+        (
+            "group.share.record.lock.duration.ms=14999",
+            "group.share.record.lock.duration.ms must be greater than or equal to "
+            "group.share.min.record.lock.duration.ms",
+        ),
+        (
+            "group.share.record.lock.duration.ms=60001",
+            "group.share.max.record.lock.duration.ms must be greater than or equal to "
+            "group.share.record.lock.duration.ms",
+        ),
+        (
+            "group.share.max.share.sessions=199",
+            "group.share.max.share.sessions must be greater than or equal to group.share.max.size",
+        ),
         ("group.consumer.assignors=uniform,a.B", "Class a.B cannot be found"),
         ("metadata.log.segment.bytes=1024", "Value must be at least 8388608"),
         (

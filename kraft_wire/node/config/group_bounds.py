@@ -18,6 +18,21 @@ __all__ = ["check_groups"]
 _KINDS: Final = ("consumer", "share", "streams")
 _ASSIGNORS: Final = "group.consumer.assignors"
 _SHARE_ASSIGNORS: Final = "group.share.assignors"
+_STANDBYS, _STANDBYS_MAX = (
+    "group.streams.num.standby.replicas",
+    "group.streams.max.standby.replicas",
+)
+
+_NOT_BELOW: Final = (
+    ("max.delivery.count.limit", "delivery.count.limit"),
+    ("delivery.count.limit", "min.delivery.count.limit"),
+    ("max.partition.max.record.locks", "partition.max.record.locks"),
+    ("partition.max.record.locks", "min.partition.max.record.locks"),
+    ("record.lock.duration.ms", "min.record.lock.duration.ms"),
+    ("max.record.lock.duration.ms", "record.lock.duration.ms"),
+    ("max.share.sessions", "max.size"),
+)
+"""Of share groups: the first must be greater than or equal to the second."""
 
 
 def check_groups(reader: ConfigReader) -> None:
@@ -38,13 +53,25 @@ def check_groups(reader: ConfigReader) -> None:
         except UnknownAssignor as unknown:
             raise reader.error(key, str(unknown)) from unknown
 
+    _check_standbys(reader)
+    for greater, lesser in _NOT_BELOW:
+        _check_not_below(reader, f"group.share.{greater}", f"group.share.{lesser}")
+
+
+def _check_standbys(reader: ConfigReader) -> None:
+    if reader.settings.integer(_STANDBYS) > reader.settings.integer(_STANDBYS_MAX):
+        raise reader.error(_STANDBYS, f"{_STANDBYS} must be less than or equal to {_STANDBYS_MAX}")
+
+
+def _check_not_below(reader: ConfigReader, greater: str, lesser: str) -> None:
+    if reader.settings.integer(greater) < reader.settings.integer(lesser):
+        raise reader.error(greater, f"{greater} must be greater than or equal to {lesser}")
+
 
 def _check_bounds(reader: ConfigReader, kind: str, key: str) -> None:
     lowest, highest = f"group.{kind}.min.{key}", f"group.{kind}.max.{key}"
     name, settings = f"group.{kind}.{key}", reader.settings
-    if settings.integer(highest) < settings.integer(lowest):
-        raise reader.error(highest, f"{highest} must be greater than or equal to {lowest}")
-    if settings.integer(name) < settings.integer(lowest):
-        raise reader.error(name, f"{name} must be greater than or equal to {lowest}")
+    _check_not_below(reader, highest, lowest)
+    _check_not_below(reader, name, lowest)
     if settings.integer(name) > settings.integer(highest):
         raise reader.error(name, f"{name} must be less than or equal to {highest}")
