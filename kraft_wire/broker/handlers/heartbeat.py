@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.sync import heartbeat
-from kraft_wire.broker.groups.consumer import classic_members
-from kraft_wire.broker.groups.consumer.classic_members import consumer_group_of
+from kraft_wire.broker.groups.consumer.migration import classic_members
+from kraft_wire.broker.groups.consumer.migration.classic_members import consumer_group_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -30,7 +30,7 @@ def handle(
 
     Errors, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR, then those of
     `groups.classic.sync.heartbeat`, in a consumer group those of
-    `groups.consumer.classic_members.heartbeat`.
+    `groups.consumer.migration.classic_members.heartbeat`.
     """
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)

@@ -16,8 +16,8 @@ from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.join import JoinAttempt, join
 from kraft_wire.broker.groups.classic.member import ParkedRequest
-from kraft_wire.broker.groups.consumer import classic_join
-from kraft_wire.broker.groups.consumer.classic_members import Outcome, consumer_group_of
+from kraft_wire.broker.groups.consumer.migration import classic_join
+from kraft_wire.broker.groups.consumer.migration.classic_members import Outcome, consumer_group_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupRequest, JoinGroupResponse
@@ -35,7 +35,7 @@ def handle(
 
     Errors, first match wins: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, NOT_COORDINATOR,
     COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.classic.join.join`, in a consumer group
-    those of `groups.consumer.classic_join.join`.
+    those of `groups.consumer.migration.classic_join.join`.
     """
     waiting = ParkedRequest(context.reply_to, context.api_version)
     client_host = "/" + context.client_host.removeprefix("/")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.leave import leave
-from kraft_wire.broker.groups.consumer import classic_members
-from kraft_wire.broker.groups.consumer.classic_members import consumer_group_of
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.migration import classic_members
+from kraft_wire.broker.groups.consumer.migration.classic_members import consumer_group_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.leave_group import (
@@ -38,7 +38,7 @@ def handle(
 
     Errors, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS; per
     member those of `groups.classic.leave.leave`, in a consumer group those of
-    `groups.consumer.classic_members.leave`.
+    `groups.consumer.migration.classic_members.leave`.
     """
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)

@@ -14,9 +14,9 @@ from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.member import ParkedRequest
 from kraft_wire.broker.groups.classic.sync import sync
-from kraft_wire.broker.groups.consumer import classic_members
-from kraft_wire.broker.groups.consumer.classic_members import consumer_group_of
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.migration import classic_members
+from kraft_wire.broker.groups.consumer.migration.classic_members import consumer_group_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -36,7 +36,8 @@ def handle(
 
     Errors, first match wins: INCONSISTENT_GROUP_PROTOCOL (v5+ without protocol type or name),
     INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of
-    `groups.classic.sync.sync`, in a consumer group those of `groups.consumer.classic_members.sync`.
+    `groups.classic.sync.sync`, in a consumer group those of
+    `groups.consumer.migration.classic_members.sync`.
     """
     if context.api_version >= _PROTOCOL_MANDATORY_FROM and (
         request.protocol_type is None or request.protocol_name is None

@@ -31,15 +31,15 @@ from kraft_wire.broker.groups.consumer.member_steps import (
     take_place,
     use_names,
 )
-from kraft_wire.broker.groups.consumer.reconciliation import Owned
-from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe
-from kraft_wire.broker.groups.consumer.session import renew_session
-from kraft_wire.broker.groups.consumer.upgrade import (
+from kraft_wire.broker.groups.consumer.migration.upgrade import (
     check_upgrade,
     tell_to_rejoin,
     upgrade_records,
     upgraded,
 )
+from kraft_wire.broker.groups.consumer.reconciliation import Owned
+from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe
+from kraft_wire.broker.groups.consumer.session import renew_session
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.frozen import frozen

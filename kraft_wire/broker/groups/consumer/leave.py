@@ -6,13 +6,13 @@ from dataclasses import replace
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
 from kraft_wire.broker.groups.consumer.checks import LEFT_FOR_A_WHILE
-from kraft_wire.broker.groups.consumer.downgrade import (
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
+from kraft_wire.broker.groups.consumer.migration.downgrade import (
     Downgrade,
     downgrade,
     is_downgrade_due,
 )
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup
-from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
 from kraft_wire.broker.groups.consumer.records import (
     current_assignment_record,
     epoch_record,

@@ -14,10 +14,13 @@ from kraft_wire.broker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, Class
 from kraft_wire.broker.groups.classic.member import Member
 from kraft_wire.broker.groups.classic.rebalance import begin_rebalance
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.consumer.embedded_protocol import encoded_assignment, version_of
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
-from kraft_wire.broker.groups.consumer.migration_policy import migration_policy
+from kraft_wire.broker.groups.consumer.migration.embedded_protocol import (
+    encoded_assignment,
+    version_of,
+)
+from kraft_wire.broker.groups.consumer.migration.policy import migration_policy
 from kraft_wire.broker.groups.consumer.records import group_tombstones
 from kraft_wire.broker.groups.java_collections import java_hash_set
 from kraft_wire.broker.groups.records import group_record

@@ -13,9 +13,6 @@ from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.classic.group import CONSUMER_PROTOCOL_TYPE
 from kraft_wire.broker.groups.classic.join import JoinAttempt
 from kraft_wire.broker.groups.consumer.checks import check_capacity, find_static
-from kraft_wire.broker.groups.consumer.classic_members import Outcome
-from kraft_wire.broker.groups.consumer.downgrade import Downgrade, downgrade, is_downgrade_due
-from kraft_wire.broker.groups.consumer.embedded_protocol import owned_partitions, subscription_of
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.member_steps import (
@@ -28,12 +25,22 @@ from kraft_wire.broker.groups.consumer.member_steps import (
     take_place,
     use_names,
 )
-from kraft_wire.broker.groups.consumer.migration_policy import MigrationPolicy, migration_policy
+from kraft_wire.broker.groups.consumer.migration.classic_members import Outcome
+from kraft_wire.broker.groups.consumer.migration.downgrade import (
+    Downgrade,
+    downgrade,
+    is_downgrade_due,
+)
+from kraft_wire.broker.groups.consumer.migration.embedded_protocol import (
+    owned_partitions,
+    subscription_of,
+)
+from kraft_wire.broker.groups.consumer.migration.policy import MigrationPolicy, migration_policy
+from kraft_wire.broker.groups.consumer.migration.upgrade import classic_metadata_of
 from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe
 from kraft_wire.broker.groups.consumer.session import await_sync, renew_session
 from kraft_wire.broker.groups.consumer.target_assignment import last_target
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
-from kraft_wire.broker.groups.consumer.upgrade import classic_metadata_of
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.model import random_uuid, uuid_to_text

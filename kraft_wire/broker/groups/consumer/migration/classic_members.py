@@ -13,10 +13,13 @@ from typing import Generic, TypeVar
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import CONSUMER_PROTOCOL_TYPE
 from kraft_wire.broker.groups.consumer.checks import find_dynamic, find_static
-from kraft_wire.broker.groups.consumer.embedded_protocol import encoded_assignment, version_of
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.leave import remove_members
 from kraft_wire.broker.groups.consumer.member import ConsumerMember, MemberState
+from kraft_wire.broker.groups.consumer.migration.embedded_protocol import (
+    encoded_assignment,
+    version_of,
+)
 from kraft_wire.broker.groups.consumer.session import await_rejoin, renew_session
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.refusal import Refusal

@@ -11,14 +11,14 @@ from typing import Final
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member
-from kraft_wire.broker.groups.consumer.embedded_protocol import (
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
+from kraft_wire.broker.groups.consumer.migration.embedded_protocol import (
     assignment_of,
     partitions_by_id,
     subscription_of,
 )
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup
-from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
-from kraft_wire.broker.groups.consumer.migration_policy import migration_policy
+from kraft_wire.broker.groups.consumer.migration.policy import migration_policy
 from kraft_wire.broker.groups.consumer.records import (
     current_assignment_record,
     epoch_record,
