@@ -8,8 +8,8 @@ from kraft_wire.broker.groups.streams.topology.configured_topology import Config
 from kraft_wire.broker.groups.streams.topology.failures import server_error
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.wire.generated.streams_group_heartbeat import (
-    Endpoint,
     EndpointToPartitions,
+    ResponseEndpoint,
     TopicPartition,
 )
 
@@ -17,7 +17,7 @@ __all__ = ["endpoint_partitions"]
 
 
 def endpoint_partitions(
-    endpoint: Endpoint,
+    endpoint: ResponseEndpoint,
     active: Tasks,
     standby: Tasks,
     subtopologies: Mapping[str, ConfiguredSubtopology] | None,
