@@ -44,6 +44,7 @@ __all__ = [
     "RELEASE_LEVELS",
     "SCRAM_FROM",
     "SHARE_VERSION",
+    "STREAMS_VERSION",
     "SUPPORTED_FEATURES",
     "TOKENS_FROM",
     "TRANSACTIONS_FROM",
@@ -62,6 +63,7 @@ ELR_VERSION: Final = "eligible.leader.replicas.version"
 TRANSACTION_VERSION: Final = "transaction.version"
 GROUP_VERSION: Final = "group.version"
 SHARE_VERSION: Final = "share.version"
+STREAMS_VERSION: Final = "streams.version"
 LATEST_METADATA_VERSION: Final = 30
 
 SCRAM_FROM: Final = 11
@@ -94,7 +96,7 @@ RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
     KRAFT_VERSION: SUPPORTED_FEATURES[KRAFT_VERSION],
     METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION],
     SHARE_VERSION: FeatureRange(0, 1),
-    "streams.version": FeatureRange(0, 1),
+    STREAMS_VERSION: FeatureRange(0, 1),
     TRANSACTION_VERSION: SUPPORTED_FEATURES[TRANSACTION_VERSION],
     ELR_VERSION: FeatureRange(0, 1),
 }

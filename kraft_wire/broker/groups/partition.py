@@ -16,6 +16,9 @@ from kraft_wire.broker.groups.share.deleted_topics import forget_topics
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.share.session_timer import ShareSession
 from kraft_wire.broker.groups.share.sessions import session_over, share_group_loaded
+from kraft_wire.broker.groups.streams.group import StreamsGroup
+from kraft_wire.broker.groups.streams.sessions import streams_group_loaded, streams_timer_due
+from kraft_wire.broker.groups.streams.timers import StreamsTimer
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
@@ -40,7 +43,7 @@ class GroupPartition:
         return self._replay.ignored
 
     @property
-    def timers(self) -> Timers[Timer | ConsumerTimer | ShareSession]:
+    def timers(self) -> Timers[Timer | ConsumerTimer | ShareSession | StreamsTimer]:
         """The deadlines of members and rebalances."""
         return self.shard.timers
 
@@ -57,6 +60,8 @@ class GroupPartition:
                 consumer_group_loaded(self.shard, other, at)
             elif isinstance(other, ShareGroup):
                 share_group_loaded(self.shard, other, at)
+            elif isinstance(other, StreamsGroup):
+                streams_group_loaded(self.shard, other, at)
 
     def tick(self, at: ClockReading) -> None:
         """Act on the deadlines of members and rebalances."""
@@ -65,6 +70,8 @@ class GroupPartition:
                 consumer_timer_due(self.shard, timer, at)
             elif isinstance(timer, ShareSession):
                 session_over(self.shard, timer, at)
+            elif isinstance(timer, StreamsTimer):
+                streams_timer_due(self.shard, timer, at)
             else:
                 timer_due(self.shard, timer, at)
 

@@ -1,11 +1,12 @@
 """Replays a partition of `__consumer_offsets`: record type to change of the shard.
 
-Records of a consumer group change that group (`consumer/replay`), those of a share group that one
-(`share/replay`); those of streams groups are remembered (`unsupported_groups`). Unreadable records
-are left in the log, and counted under a named reason.
+Records of a consumer group change that group (`consumer/replay`), and so do those of a share group
+(`share/replay`) and of a streams group (`streams/replay`). Unreadable records are left in the log,
+and counted under a named reason.
 """
 
 from collections.abc import Callable, Iterable
+from struct import Struct
 from typing import Final
 
 from kraft_wire.broker.coordination.memory import MemoryUse
@@ -26,7 +27,9 @@ from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.share.replay import replay_record as replay_share_record
 from kraft_wire.broker.groups.share.replay import share_group_remains
-from kraft_wire.broker.groups.unsupported_groups import UnsupportedGroup, unsupported_group_id
+from kraft_wire.broker.groups.streams.group import StreamsGroup
+from kraft_wire.broker.groups.streams.replay import replay_record as replay_streams_record
+from kraft_wire.broker.groups.streams.replay import streams_group_remains
 from kraft_wire.wire.compression.codecs import STORED_LIMITS
 from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
@@ -45,6 +48,7 @@ from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["CoordinatorReplay"]
 
+_INT16: Final = Struct(">h")
 """Keys and values begin with an int16: record type, version."""
 _COMMIT_MARKER: Final = 1
 _ABORT_MARKER: Final = 0
@@ -140,7 +144,7 @@ class CoordinatorReplay:
         self.shard.groups[group_id] = _loaded_group(group_id, self.shard.env.memory, value)
 
     def _other_group(self, batch: AnyBatch, record: Record, key: bytes) -> None:
-        group_id = unsupported_group_id(key)
+        group_id = _group_id(key)
         if group_id is None:
             self._ignore(f"key of record type {record_type(key)}")
             return
@@ -162,21 +166,21 @@ class CoordinatorReplay:
             replay_share_record(group, key, record.value)
             remains = share_group_remains(key, record.value)
         else:
-            assert isinstance(group, UnsupportedGroup), group
-            group.replay(record_type(key), key, is_tombstone=record.value is None)
-            remains = bool(group.keys)
+            assert isinstance(group, StreamsGroup), group
+            replay_streams_record(group, key, record.value)
+            remains = streams_group_remains(key, record.value)
         if not remains:
             self.shard.remove_other_group(group_id)
             self._keep_offsets_reachable(group_id)
 
     def _new_group(
         self, group_id: str, kind: GroupType
-    ) -> ConsumerGroup | ShareGroup | UnsupportedGroup:
+    ) -> ConsumerGroup | ShareGroup | StreamsGroup:
         if kind is GroupType.CONSUMER:
             return ConsumerGroup(group_id, self.shard.env.memory)
         if kind is GroupType.SHARE:
             return ShareGroup(group_id, self.shard.env.memory)
-        return UnsupportedGroup(group_id, kind)
+        return StreamsGroup(group_id, self.shard.env.memory)
 
     def _keep_offsets_reachable(self, group_id: str) -> None:
         if self.shard.offsets.of_group(group_id):
@@ -195,6 +199,20 @@ def _records(batch: AnyBatch) -> Iterable[Record]:
     if isinstance(batch, RecordBatch):
         return batch.iter_records(STORED_LIMITS)
     return batch.records(STORED_LIMITS)
+
+
+def _group_id(key: bytes) -> str | None:
+    """Return the group id that all these keys start with, after the record type."""
+    if len(key) < 2 * _INT16.size:
+        return None
+    size = _INT16.unpack_from(key, _INT16.size)[0]
+    text = key[2 * _INT16.size : 2 * _INT16.size + max(size, 0)]
+    if size < 0 or len(text) != size:
+        return None
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def _offset_value(kind: int, value: bytes) -> OffsetCommitValue:

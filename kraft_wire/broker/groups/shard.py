@@ -20,6 +20,7 @@ from kraft_wire.broker.groups.offsets.table import OffsetTable
 from kraft_wire.broker.groups.offsets.uncommitted import UncommittedOffsets
 from kraft_wire.broker.groups.records import empty_group_record
 from kraft_wire.broker.groups.share.session_timer import ShareSession
+from kraft_wire.broker.groups.streams.timers import StreamsTimer
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
@@ -53,7 +54,7 @@ class GroupShard:
         self.offsets = OffsetTable(env.memory)
         """The newest offsets; `uncommitted` decides which ones are visible."""
         self.uncommitted = UncommittedOffsets(self.offsets, env.memory, log.high_watermark)
-        self.timers: Timers[Timer | ConsumerTimer | ShareSession] = Timers()
+        self.timers: Timers[Timer | ConsumerTimer | ShareSession | StreamsTimer] = Timers()
 
     def answer(self, waiting: ParkedRequest, response: Message) -> None:
         """Answer a parked request."""
@@ -128,6 +129,7 @@ class GroupShard:
         other = self.other_groups.pop(group_id, None)
         if other is not None:
             other.release()
+            self.timers.cancel_all_of(group_id)
 
     def release(self) -> None:
         """Give back the memory that is counted for everything here, which is over."""

@@ -15,6 +15,8 @@ from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.offset_checks import check_fetch
 from kraft_wire.broker.groups.offsets.fetch import fetch_all_offsets, fetch_offsets
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.streams.group import StreamsGroup
+from kraft_wire.broker.groups.streams.offset_checks import check_streams_fetch
 from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_fetch import (
@@ -83,8 +85,12 @@ def _fetch(
     other = shard.other_groups.get(group.group_id)
     if isinstance(other, ConsumerGroup):
         error = check_fetch(other, group.member_id, group.member_epoch)
-        if error is not ErrorCode.NONE:
-            return _failed(answer, group, error, version)
+    elif isinstance(other, StreamsGroup):
+        error = check_streams_fetch(other, group.member_id, group.member_epoch)
+    else:
+        error = ErrorCode.NONE
+    if error is not ErrorCode.NONE:
+        return _failed(answer, group, error, version)
     if group.topics is None:
         fetched = fetch_all_offsets(shard, group.group_id, require_stable=require_stable)
         answer.topics = _with_ids(broker, fetched) if version >= _TOPIC_IDS_FROM else fetched

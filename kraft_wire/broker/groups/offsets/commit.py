@@ -19,6 +19,8 @@ from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, OFFSET_BYTES
 from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import offset_record
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.streams.group import StreamsGroup
+from kraft_wire.broker.groups.streams.offset_checks import check_streams_commit
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
@@ -123,11 +125,11 @@ def _validate_commit(
     other = shard.other_groups.get(group_id)
     if isinstance(other, ConsumerGroup):
         return check_commit(other, request, topics, api_version, is_transactional=False)
-    if other is not None and other.kind is GroupType.SHARE:
-        return ErrorCode.GROUP_ID_NOT_FOUND
+    if isinstance(other, StreamsGroup):
+        return check_streams_commit(other, request, topics, api_version, is_transactional=False)
     if other is not None:
-        simple = generation_id < 0 and other.is_empty
-        return ErrorCode.NONE if simple else ErrorCode.UNKNOWN_MEMBER_ID
+        assert other.kind is GroupType.SHARE, other.kind
+        return ErrorCode.GROUP_ID_NOT_FOUND
     group = shard.groups.get(group_id)
     if group is None:
         if generation_id >= 0:
@@ -160,11 +162,11 @@ def _validate_transactional(
     other = shard.other_groups.get(group_id)
     if isinstance(other, ConsumerGroup):
         return check_commit(other, request, topics, api_version, is_transactional=True)
-    if other is not None and other.kind is GroupType.SHARE:
-        return ErrorCode.GROUP_ID_NOT_FOUND
+    if isinstance(other, StreamsGroup):
+        return check_streams_commit(other, request, topics, api_version, is_transactional=True)
     if other is not None:
-        may_commit = is_anonymous or (generation_id < 0 and other.is_empty)
-        return ErrorCode.NONE if may_commit else ErrorCode.UNKNOWN_MEMBER_ID
+        assert other.kind is GroupType.SHARE, other.kind
+        return ErrorCode.GROUP_ID_NOT_FOUND
     group = shard.groups.get(group_id)
     if group is None:
         if generation_id >= 0:

@@ -34,7 +34,7 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.group.JudgedGroups;
 
 /**
- * Apache's consumer and share groups behind one JSON line per step; the first line has the settings. Every
+ * Apache's consumer, share and streams groups behind one JSON line per step; the first line has the settings. Every
  * answer has the response or an error, and the records of each write as pairs of hexadecimal texts.
  */
 public final class ConsumerGroups {
@@ -43,11 +43,13 @@ public final class ConsumerGroups {
 
     private final JudgedGroups groups;
     private final ShareGroups shareGroups;
+    private final StreamsGroups streamsGroups;
     private final Map<Integer, CompletableFuture<JsonNode>> waiting = new LinkedHashMap<>();
 
     private ConsumerGroups(JudgedGroups groups) {
         this.groups = groups;
         shareGroups = new ShareGroups(groups);
+        streamsGroups = new StreamsGroups(groups);
     }
 
     public static void main(String[] arguments) throws Throwable {
@@ -87,7 +89,13 @@ public final class ConsumerGroups {
                 case "delete" -> writes(answer, List.of(groups.delete(step.get("group").asText())));
                 case "describe" -> describe(step, answer);
                 case "load" -> load(step);
-                default -> shareGroups.take(step, answer);
+                default -> {
+                    if (step.get("step").asText().startsWith("streams ")) {
+                        streamsGroups.take(step, answer);
+                    } else {
+                        shareGroups.take(step, answer);
+                    }
+                }
             }
         } catch (ApiException error) {
             answer.put("error", Errors.forException(error).code());

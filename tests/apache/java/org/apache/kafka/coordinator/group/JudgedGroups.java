@@ -292,6 +292,7 @@ public final class JudgedGroups {
                 (ConsumerGroupCurrentMemberAssignmentKey) key,
                 (ConsumerGroupCurrentMemberAssignmentValue) value);
             case 10, 11, 12, 13, 14, 15 -> JudgedShareGroups.replay(manager, key, value);
+            case 17, 19, 20, 21, 22, 23 -> JudgedStreamsGroups.replay(manager, key, value);
             case 16 -> manager.replay(
                 (ConsumerGroupRegularExpressionKey) key, (ConsumerGroupRegularExpressionValue) value);
             default -> throw new IllegalArgumentException("record type " + key.apiKey());

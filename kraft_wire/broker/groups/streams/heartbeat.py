@@ -1,0 +1,273 @@
+"""StreamsGroupHeartbeat: how a member joins, stays, and leaves (KIP-1071).
+
+`streams_heartbeat` finds the group and the member, or makes them, and takes the steps of
+`member_steps`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import Appended
+from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.java_collections import java_hash_set
+from kraft_wire.broker.groups.records import group_tombstone
+from kraft_wire.broker.groups.refusal import Refusal
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.streams.checks import (
+    check_capacity,
+    check_epoch,
+    find_group,
+    find_member,
+)
+from kraft_wire.broker.groups.streams.group import StreamsGroup
+from kraft_wire.broker.groups.streams.group_settings import heartbeat_interval_ms
+from kraft_wire.broker.groups.streams.leave import remove_member
+from kraft_wire.broker.groups.streams.member import StreamsMember
+from kraft_wire.broker.groups.streams.member_steps import (
+    Walk,
+    await_more_members,
+    configure_topics,
+    describe,
+    raise_epoch,
+    reconcile,
+    retarget,
+)
+from kraft_wire.broker.groups.streams.request_checks import JOIN, LEAVE
+from kraft_wire.broker.groups.streams.sessions import limit_revocation, renew_session
+from kraft_wire.broker.groups.streams.tasks import Tasks
+from kraft_wire.broker.groups.streams.topology.configured_topology import ConfiguredTopology
+from kraft_wire.broker.groups.streams.topology.failures import GroupStatus, TopologyRefused
+from kraft_wire.broker.groups.streams.write import write
+from kraft_wire.frozen import frozen
+from kraft_wire.wire.generated.create_topics import CreatableTopic
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.streams_group_heartbeat import (
+    ResponseTaskIds,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+
+__all__ = ["StreamsClient", "StreamsHeartbeatOutcome", "streams_heartbeat"]
+
+
+@frozen
+class StreamsClient:
+    """The sender of a heartbeat."""
+
+    client_id: str
+    host: str
+    """The address with a leading slash."""
+
+
+@frozen
+class StreamsHeartbeatOutcome:
+    """The answer to a heartbeat, and when it may be given."""
+
+    response: StreamsGroupHeartbeatResponse
+    safe_at: int | None = None
+    """High watermark of the group's partition to wait for; None: now."""
+    topics_to_create: Mapping[str, CreatableTopic] = field(default_factory=dict)
+    """Internal topics that the broker is to create."""
+
+
+def streams_heartbeat(
+    shard: GroupShard,
+    request: StreamsGroupHeartbeatRequest,
+    client: StreamsClient,
+    at: ClockReading,
+) -> StreamsHeartbeatOutcome | Refusal:
+    """Take a heartbeat, and return the answer or why there is none.
+
+    Errors, first match wins: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID,
+    FENCED_MEMBER_EPOCH, those of the steps, those of the append.
+    """
+    if request.member_epoch == LEAVE:
+        return _leave(shard, request, at)
+    walk = _entered(shard, request)
+    if isinstance(walk, Refusal):
+        return walk
+    outcome = _taken(walk, request, client, at)
+    if isinstance(outcome, Refusal) and shard.other_groups.get(request.group_id) is not walk.group:
+        walk.group.release()
+    return outcome
+
+
+def _leave(
+    shard: GroupShard, request: StreamsGroupHeartbeatRequest, at: ClockReading
+) -> StreamsHeartbeatOutcome | Refusal:
+    group = find_group(shard, request.group_id, f"Group {request.group_id} not found.")
+    if isinstance(group, Refusal):
+        return group
+    if request.shutdown_application:
+        group.request_shutdown(request.member_id)
+    member = find_member(group, request.member_id)
+    if isinstance(member, Refusal):
+        return member
+    appended = remove_member(shard, group, member, at)
+    if appended.error is not ErrorCode.NONE:
+        return Refusal(appended.error)
+    response = StreamsGroupHeartbeatResponse(
+        member_id=member.member_id, member_epoch=LEAVE, status=[]
+    )
+    return StreamsHeartbeatOutcome(response, appended.safe_at)
+
+
+# --- Who it is -------------------------------------------------------------------------------
+
+
+def _entered(shard: GroupShard, request: StreamsGroupHeartbeatRequest) -> Walk | Refusal:
+    """Find the group and the member, or make them; a new group is stored with its first record."""
+    group_id, member_id = request.group_id, request.member_id
+    is_join = request.member_epoch == JOIN
+    group = find_group(shard, group_id, f"Streams group {group_id} not found.")
+    if isinstance(group, Refusal):
+        if not is_join or not _may_take(shard, group_id):
+            return group
+        group = StreamsGroup(group_id, shard.env.memory)
+    elif is_join:
+        refused = check_capacity(group, shard.env.settings().group_streams_max_size)
+        if refused is not None:
+            return refused
+    member = find_member(group, member_id)
+    if isinstance(member, Refusal):
+        if not is_join:
+            return member
+        member = StreamsMember(member_id)
+    refused = check_epoch(member, request)
+    is_known = group_id in shard.other_groups or group_id in shard.groups
+    return refused or Walk(shard, group, member, member, is_known)
+
+
+def _may_take(shard: GroupShard, group_id: str) -> bool:
+    """Whether a new group may have the id: nobody has it, or an empty classic group."""
+    classic = shard.groups.get(group_id)
+    return group_id not in shard.other_groups and (
+        classic is None or classic.is_in(GroupState.EMPTY)
+    )
+
+
+# --- Its steps -------------------------------------------------------------------------------
+
+
+def _taken(
+    walk: Walk, request: StreamsGroupHeartbeatRequest, client: StreamsClient, at: ClockReading
+) -> StreamsHeartbeatOutcome | Refusal:
+    """Take the steps of a heartbeat whose sender is known."""
+    topology = describe(walk, request, client.client_id, client.host)
+    if isinstance(topology, Refusal):
+        return topology
+    configured = configure_topics(walk, topology)
+    if isinstance(configured, Refusal):
+        return configured
+    refused = raise_epoch(walk, topology, configured, request, at)
+    if refused is not None:
+        return refused
+    aim = retarget(walk, configured, at)
+    if isinstance(aim, Refusal):
+        return aim
+    refused = reconcile(walk, *aim, request)
+    if refused is not None:
+        return refused
+    if walk.has_stepped:
+        limit_revocation(walk.shard, walk.group, walk.member, at)
+    renew_session(walk.shard, walk.group.group_id, walk.member.member_id, at)
+    if request.shutdown_application:
+        walk.group.request_shutdown(walk.member.member_id)
+    response = _response(walk, request, configured)
+    return response if isinstance(response, Refusal) else _store(walk, response, configured, at)
+
+
+def _response(
+    walk: Walk, request: StreamsGroupHeartbeatRequest, configured: ConfiguredTopology
+) -> StreamsGroupHeartbeatResponse | Refusal:
+    """Answer with the member's tasks to a join, and if they changed; with endpoints if newer.
+
+    Error: UNKNOWN_SERVER_ERROR (an endpoint, and topics are missing).
+    """
+    group, member = walk.group, walk.member
+    response = StreamsGroupHeartbeatResponse(
+        member_id=member.member_id,
+        member_epoch=member.member_epoch,
+        heartbeat_interval_ms=heartbeat_interval_ms(walk.shard.env, group.group_id),
+    )
+    if request.member_epoch == JOIN or member.assigned != walk.former.assigned:
+        tasks = member.assigned.without_epochs
+        response.active_tasks = _task_ids(tasks.active)
+        response.standby_tasks = _task_ids(tasks.standby)
+        response.warmup_tasks = _task_ids(tasks.warmup)
+        group.endpoints.forget(member.member_id)
+        group.endpoints.epoch += member.user_endpoint is not None
+    if group.endpoints.epoch != request.endpoint_information_epoch:
+        others = (each for each in group.members.values() if each.member_id != member.member_id)
+        image = walk.shard.env.image()
+        try:
+            endpoints = group.endpoints.of((*others, member), configured, image)
+        except TopologyRefused as refused:
+            return refused.refusal
+        response.partitions_by_user_endpoint = endpoints
+    if walk.is_known_group:
+        # A new group is made of its records, which do not have this epoch.
+        response.endpoint_information_epoch = group.endpoints.epoch
+    _tell(walk, configured)
+    response.status = walk.statuses
+    return response
+
+
+def _tell(walk: Walk, configured: ConfiguredTopology) -> None:
+    failure, requester = configured.failure, walk.group.shutdown_member_id
+    if failure is not None:
+        walk.add_status(failure.status, failure.message)
+    if requester is not None:
+        walk.add_status(
+            GroupStatus.SHUTDOWN_APPLICATION,
+            f"Streams group member {requester} encountered a fatal error and requested a shutdown "
+            "for the entire application.",
+        )
+
+
+def _task_ids(tasks: Tasks) -> list[ResponseTaskIds]:
+    return [
+        ResponseTaskIds(subtopology_id=each, partitions=sorted(tasks[each]))
+        for each in java_hash_set(tasks)
+    ]
+
+
+# --- The end ---------------------------------------------------------------------------------
+
+
+def _store(
+    walk: Walk,
+    response: StreamsGroupHeartbeatResponse,
+    configured: ConfiguredTopology,
+    at: ClockReading,
+) -> StreamsHeartbeatOutcome | Refusal:
+    """Write the records; after an error nothing changed."""
+    appended = _written(walk, at)
+    if appended.error is not ErrorCode.NONE:
+        return Refusal(appended.error)
+    return StreamsHeartbeatOutcome(response, appended.safe_at, configured.internal_topics_to_create)
+
+
+def _written(walk: Walk, at: ClockReading) -> Appended:
+    shard, group = walk.shard, walk.group
+    if group.group_id in shard.other_groups:
+        appended = write(shard, group, walk.records, at)
+        if appended.error is ErrorCode.NONE:
+            group.note_metadata(shard.env.image())
+        return appended
+    if group.group_id in shard.groups:
+        walk.records.insert(0, group_tombstone(group.group_id))
+    # As in Kafka, the group is made of its records: what else it had is forgotten.
+    stored = StreamsGroup(group.group_id, shard.env.memory)
+    appended = write(shard, stored, walk.records, at)
+    if appended.error is not ErrorCode.NONE:
+        stored.release()
+        return appended
+    group.release()
+    shard.put_other_group(stored, at)
+    if walk.is_known_group:
+        # The timers of the classic group ended, and with them those of this heartbeat.
+        await_more_members(walk, at)
+        renew_session(shard, group.group_id, walk.member.member_id, at)
+    return appended
