@@ -106,10 +106,8 @@ def configure(
     try:
         _check_source_topics(subtopologies, image)
         counts = _decided_counts(subtopologies, groups, image)
-        configured = {
-            subtopology_id: _configured(subtopologies[subtopology_id], counts, image)
-            for subtopology_id in sorted(subtopologies, key=java_order)
-        }
+        made = {name: _configured(each, counts, image) for name, each in subtopologies.items()}
+        configured = {name: made[name] for name in sorted(made, key=java_order)}
         missing = _missing_topics(configured, subtopologies, image)
     except TopicsUnfit as unfit:
         return ConfiguredTopology(topology.epoch, metadata_hash, None, {}, unfit.failure)
