@@ -255,14 +255,14 @@ ROWS: Final[tuple[Api, ...]] = (
     _row("ReadShareGroupStateSummary", _BROKER, _ACT),
     _row(
         "StreamsGroupHeartbeat",
-        None,
+        _BROKER,
         _READ_GROUP,
         _DESCRIBE_TOPIC,
         left_out(
             any_of((_CREATE, _CLUSTER), (_CREATE, _TOPIC), when="internal topics to be created")
         ),
     ),
-    _row("StreamsGroupDescribe", None, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
+    _row("StreamsGroupDescribe", _BROKER, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
     _row("DescribeShareGroupOffsets", _BROKER, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
     _row("AlterShareGroupOffsets", _BROKER, _READ_GROUP, _READ_TOPIC),
     _row("DeleteShareGroupOffsets", _BROKER, _DELETE_GROUP, _READ_TOPIC),

@@ -9,13 +9,12 @@ A level is offered only when the node implements it. All nodes:
   (KIP-890).
 - `group.version` 0 to 1: at 1 brokers serve consumer groups (KIP-848).
 - `share.version` 0 to 1: at 1 brokers serve share groups (KIP-932).
+- `streams.version` 0 to 1: at 1 brokers serve streams groups (KIP-1071).
 
 A node that is only a controller, and so may serve brokers of another implementation:
 
 - `eligible.leader.replicas.version` 0 to 1: elections and settings apply it (`partition_changes`,
   `elr_settings`).
-- `streams.version` 0 to 1: a controller only records its level; brokers implement it. Our brokers
-  do not, and so cannot register where it is finalised.
 
 A log that Apache Kafka created may have higher levels finalised than this node supports. They stay
 in the image and in the log, but are hidden from clients, which would use features that are missing.
@@ -79,14 +78,16 @@ CORDONED_FROM: Final = 30
 _GROUP_VERSION_FROM: Final = 22
 _TRANSACTION_VERSION_FROM: Final = 24
 _SHARE_VERSION_FROM: Final = 28
+_STREAMS_VERSION_FROM: Final = 29
 """metadata.version since which a new cluster has `group.version` 1 (4.0-IV0),
-`transaction.version` 2 (4.0-IV2) and `share.version` 1 (4.2-IV0)."""
+`transaction.version` 2 (4.0-IV2), `share.version` 1 (4.2-IV0) and `streams.version` 1 (4.2-IV1)."""
 
 SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
     GROUP_VERSION: FeatureRange(0, 1),
     KRAFT_VERSION: FeatureRange(0, 1),
     METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
     SHARE_VERSION: FeatureRange(0, 1),
+    STREAMS_VERSION: FeatureRange(0, 1),
     TRANSACTION_VERSION: FeatureRange(0, 2),
 }
 """Levels that our brokers support, also on nodes that are controllers as well."""
@@ -95,8 +96,8 @@ RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
     GROUP_VERSION: SUPPORTED_FEATURES[GROUP_VERSION],
     KRAFT_VERSION: SUPPORTED_FEATURES[KRAFT_VERSION],
     METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION],
-    SHARE_VERSION: FeatureRange(0, 1),
-    STREAMS_VERSION: FeatureRange(0, 1),
+    SHARE_VERSION: SUPPORTED_FEATURES[SHARE_VERSION],
+    STREAMS_VERSION: SUPPORTED_FEATURES[STREAMS_VERSION],
     TRANSACTION_VERSION: SUPPORTED_FEATURES[TRANSACTION_VERSION],
     ELR_VERSION: FeatureRange(0, 1),
 }
@@ -154,6 +155,8 @@ def default_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str,
         levels[TRANSACTION_VERSION] = 2
     if metadata_version >= _SHARE_VERSION_FROM:
         levels[SHARE_VERSION] = 1
+    if metadata_version >= _STREAMS_VERSION_FROM:
+        levels[STREAMS_VERSION] = 1
     return levels
 
 

@@ -14,6 +14,7 @@ from kraft_wire.metadata.features import (
     GROUP_VERSION,
     METADATA_VERSION,
     SHARE_VERSION,
+    STREAMS_VERSION,
     TRANSACTION_VERSION,
 )
 from kraft_wire.model import Uuid, uuid_to_text
@@ -53,6 +54,9 @@ _ADMINISTERED = {
     "leader.imbalance.check.interval.seconds": 1,
 }
 _FORMATTED_CHECKPOINT = f"{METADATA_DIRECTORY}/{0:020d}-{0:010d}.checkpoint"
+
+_NOT_DRAWN = dict.fromkeys((GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION), 0)
+"""Groups of these kinds are not drawn, so seeds stay what they were without the features."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,8 +199,7 @@ def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wal
         cluster_id=CLUSTER_ID,
         node_id=node_id,
         directory_id=directory_id(node_id, generation),
-        # Consumer groups are not drawn, so seeds stay what they were without the feature.
-        levels={**DEFAULT_LEVELS, GROUP_VERSION: 0, SHARE_VERSION: 0, **levels},
+        levels={**DEFAULT_LEVELS, **_NOT_DRAWN, **levels},
         wall_ms=wall_ms,
     )
     fs.sync_directory(ROOT)

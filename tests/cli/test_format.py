@@ -19,7 +19,7 @@ from tests.apache.java_process import run_java
 from tests.apache.node import ApacheNode
 
 CLUSTER_ID = "kWjudgeAAAAAAAAAAAAAAA"
-UNSUPPORTED = ("streams", "eligible.leader.replicas")
+UNSUPPORTED = ("eligible.leader.replicas",)
 WITHOUT = [option for name in UNSUPPORTED for option in ("--feature", f"{name}.version=0")]
 APACHE_DEFAULTS = {
     "metadata.version": 30,
@@ -242,7 +242,12 @@ def test_controller_alone_may_have_every_feature_that_apaches_tool_finalises(
         (DYNAMIC, [], 2, "use one of --standalone"),
         (f"{DYNAMIC}\n{BROKER}", ["-s"], 2, "You can only use --standalone on a controller."),
         (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "for a dynamic quorum, not 0: omit"),
-        (STATIC, ["-f", "streams.version=1"], 2, "only streams.version=0 is possible"),
+        (
+            STATIC,
+            ["-f", "eligible.leader.replicas.version=1"],
+            2,
+            "only eligible.leader.replicas.version=0 is possible",
+        ),
         (CONTROLLER, ["-f", "group.version=9"], 2, "No feature:group.version with feature level 9"),
         (CONTROLLER, ["-f", "group.version=-1"], 2, "with feature level -1"),
         (DYNAMIC, ["-I", "1@localhost"], 2, "id@host:port:directoryId"),

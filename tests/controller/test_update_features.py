@@ -71,8 +71,11 @@ def test_level_of_the_quorum_is_asked_for_and_its_refusal_answered() -> None:
 
 def test_feature_that_is_not_served_can_be_taken_away_but_not_raised() -> None:
     cluster = OneNodeCluster(brokers=0)
-    assert raised(cluster, "streams.version", 1).error_code == ErrorCode.INVALID_UPDATE_VERSION
-    assert raised(cluster, "streams.version", 0).error_code == ErrorCode.NONE
+    assert (
+        raised(cluster, "eligible.leader.replicas.version", 1).error_code
+        == ErrorCode.INVALID_UPDATE_VERSION
+    )
+    assert raised(cluster, "eligible.leader.replicas.version", 0).error_code == ErrorCode.NONE
 
 
 def test_a_cluster_of_before_is_upgraded_to_consumer_groups() -> None:

@@ -11,6 +11,7 @@ from kraft_wire.broker.groups.group_types import OtherGroup
 from kraft_wire.broker.groups.offsets.delete import write_tombstones
 from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.streams.group import StreamsGroupState
 from kraft_wire.wire.generated.describe_groups import DescribedGroup, DescribedGroupMember
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListedGroup
@@ -19,6 +20,8 @@ __all__ = ["delete_group", "describe_group", "list_groups"]
 
 _CLASSIC: Final = "classic"
 _NOT_FOUND_ERROR_FROM: Final = 6
+_FILTERS: Final = {StreamsGroupState.NOT_READY.value: "not_ready"}
+"""States that a filter names otherwise than in lower case, as in Kafka."""
 
 
 def list_groups(
@@ -33,7 +36,7 @@ def list_groups(
     return [
         group
         for group in listed
-        if (not states or group.group_state.lower() in states)
+        if (not states or _FILTERS.get(group.group_state, group.group_state.lower()) in states)
         and (not types or group.group_type.lower() in types)
     ]
 

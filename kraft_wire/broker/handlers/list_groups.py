@@ -3,8 +3,7 @@
 Behaviour:   lists every group that this broker coordinates; filters ignore case, and an unknown
              state or type matches nothing
 Versions:    v4 states (KIP-518) · v5 types (KIP-848)
-Left out:    streams groups, which Apache's coordinator wrote, are Empty or Stable, without the
-             states in between; the last committed state of a group
+Left out:    the last committed state of a group
 """
 
 from typing import TYPE_CHECKING

@@ -38,7 +38,7 @@ from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
-from kraft_wire.metadata.features import GROUP_VERSION, SHARE_VERSION
+from kraft_wire.metadata.features import GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION
 from kraft_wire.metadata.image import (
     BrokerImage,
     EndpointImage,
@@ -177,7 +177,7 @@ def image_of(topics: Mapping[str, TopicImage]) -> MetadataImage:
     broker = BrokerImage(1, 1, Uuid(bytes(16)), {endpoint.name: endpoint}, {}, fenced=False)
     names = {topic.topic_id: name for name, topic in topics.items()}
     return MetadataImage(
-        finalized_features={GROUP_VERSION: 1, SHARE_VERSION: 1},
+        finalized_features={GROUP_VERSION: 1, SHARE_VERSION: 1, STREAMS_VERSION: 1},
         brokers={1: broker},
         topics_by_name=topics,
         topic_names=names,

@@ -42,7 +42,7 @@ final class StreamsGroups {
         ConsumerGroups.writes(answer, List.of(result.records()));
         if (!result.topics().isEmpty()) {
             ArrayNode topics = answer.putArray("topics");
-            result.topics().forEach(topics::add);
+            result.topics().forEach((name, partitions) -> topics.addArray().add(name).add(partitions));
         }
     }
 

@@ -50,7 +50,8 @@ class OurStreamsGroups(OurGroups):
             assert self._log_end == before
             return {"error": int(outcome.error), "message": outcome.message}
         answer = {"response": as_json(outcome.response), "writes": self._writes_since(before)}
-        topics = sorted(outcome.topics_to_create)
+        missing = outcome.topics_to_create
+        topics = [[name, missing[name].num_partitions] for name in sorted(missing)]
         return answer | {"topics": topics} if topics else answer
 
     def _streams_describe(self, step: Step) -> Answer:

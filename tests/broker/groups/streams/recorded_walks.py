@@ -13,7 +13,7 @@ from tests.broker.groups.consumer.recorded_walks import fresh
 from tests.broker.groups.streams.walk import StreamsWalk
 
 WALKS = Path(__file__).parent / "walks.jsonl"
-STEPS = dict.fromkeys(range(10), 60)
+STEPS = dict.fromkeys((0, 1, 8, 12, 13, 17, 22, 31), 60)
 
 
 if __name__ == "__main__":

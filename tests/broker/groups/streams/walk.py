@@ -27,6 +27,8 @@ class StreamsClient:
         self.epoch = 0
         self.endpoint_epoch = 0
         self.owned: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+        self.had: list[dict[str, Any]] = []
+        """The active tasks before the last answer with tasks."""
         self.has_news = False
         """Whether the next heartbeat says what is owned."""
 
@@ -57,8 +59,8 @@ class StreamsWalk(Walk):
     def __init__(self, seed: int, ask: Any) -> None:
         super().__init__(seed, ask)
         self.members: list[StreamsClient] = []
-        self.missing: list[str] = []
-        """Internal topics that the coordinator asks for."""
+        self.missing: dict[str, int] = {}
+        """Internal topics that the coordinator asks for, with their partition counts."""
         self.sizes: dict[str, int] = {}
         self.topology: dict[str, Any] = {}
         self.has_endpoints = self.chance.random() < 0.5
@@ -113,18 +115,18 @@ class StreamsWalk(Walk):
         yield self._join, 4 if len(self.members) < 6 else 1
         yield self._advance, 3
         yield self._make_source, 2 if len(self.sizes) < len(SOURCES) else 0
-        yield self._grow, 1
+        yield self._grow, 1 if self.chance.random() < 0.4 else 0
         if self.missing:
             yield self._make_internal, 12
         if self.sizes:
-            yield self._delete_one, 1
+            yield self._delete_one, 1 if self.chance.random() < 0.4 else 0
         if self.members:
             yield self._beat_some, 24
             yield self._leave, 1
             yield self._lie, 2
-            yield self._commit, 3
+            yield self._commit, 6
             yield self._fetch, 1
-            yield self._shut_down, 1 if self.chance.random() < 0.1 else 0
+            yield self._shut_down, 1 if self.chance.random() < 0.4 else 0
 
     # --- Topics ------------------------------------------------------------------------------
 
@@ -145,10 +147,9 @@ class StreamsWalk(Walk):
             self._make(self.chance.choice(missing), self.chance.randint(1, 5))
 
     def _make_internal(self) -> None:
-        name = self.missing.pop()
+        name, count = self.missing.popitem()
         if name not in self.sizes:
-            sizes = [self.sizes.get(each, 1) for each in SOURCES]
-            self._make(name, self.chance.choice(sizes))
+            self._make(name, count if self.chance.random() < 0.95 else count + 1)
 
     def _grow(self) -> None:
         if self.sizes:
@@ -219,15 +220,22 @@ class StreamsWalk(Walk):
         self._send(client, max(epoch, 1), is_lie=True, **owned)
 
     def _commit(self) -> None:
+        """Commit an offset of a task that a member has, or had, or perhaps never had."""
         client = self.chance.choice(self.members)
+        topic, partition = self.chance.choice(SOURCES), self.chance.randint(0, 4)
+        tasks = [*client.had, *client.had, *client.owned["activeTasks"]]
+        if tasks and self.chance.random() < 0.8:
+            task = self.chance.choice(tasks)
+            topic = ("alpha", "by-key-repartition", "gamma")[int(task["subtopologyId"])]
+            partition = self.chance.choice(task["partitions"])
         self.ask(
             {
                 "step": "streams commit",
                 "group": "group",
                 "member": client.member_id,
                 "epoch": client.epoch + self.chance.choice((-2, -1, -1, 0, 1)),
-                "topic": self.chance.choice((*SOURCES, "by-key-repartition")),
-                "partition": self.chance.randint(0, 4),
+                "topic": topic,
+                "partition": partition,
             }
         )
 
@@ -262,7 +270,7 @@ class StreamsWalk(Walk):
         answer = self.ask({"step": "streams heartbeat", "client": "walker", "request": request})
         # No two timers are due at once: their order is not part of the protocol.
         self.ask({"step": "advance", "ms": 1})
-        self.missing += [each for each in answer.get("topics", ()) if each not in self.missing]
+        self.missing |= dict(answer.get("topics", ()))
         if "response" not in answer:
             if not is_lie and client in self.members:
                 self.members.remove(client)
@@ -275,5 +283,6 @@ class StreamsWalk(Walk):
         client.epoch = response["memberEpoch"]
         client.endpoint_epoch = response["endpointInformationEpoch"]
         if response["activeTasks"] is not None:
+            client.had = client.owned["activeTasks"]
             client.owned = {kind: response[kind] for kind in KINDS}
             client.has_news = True

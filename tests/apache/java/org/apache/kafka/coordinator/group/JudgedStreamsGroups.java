@@ -2,8 +2,10 @@ package org.apache.kafka.coordinator.group;
 
 import java.net.InetAddress;
 import java.util.List;
-import java.util.TreeSet;
+import java.util.Map;
+import java.util.TreeMap;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.CreateTopicsRequestData.CreatableTopic;
 import org.apache.kafka.common.message.StreamsGroupDescribeResponseData;
 import org.apache.kafka.common.message.StreamsGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.StreamsGroupHeartbeatResponseData;
@@ -29,7 +31,7 @@ public final class JudgedStreamsGroups {
 
     /** A result of the manager, with what it wrote and the internal topics that are to be made. */
     public record Result(
-        StreamsGroupHeartbeatResponseData response, List<CoordinatorRecord> records, List<String> topics) { }
+        StreamsGroupHeartbeatResponseData response, List<CoordinatorRecord> records, Map<String, Integer> topics) { }
 
     public JudgedStreamsGroups(JudgedGroups groups) {
         this.groups = groups;
@@ -40,7 +42,13 @@ public final class JudgedStreamsGroups {
             JudgedGroups.context(ApiKeys.STREAMS_GROUP_HEARTBEAT, (short) 0, clientId, address), request);
         return new Result(
             result.response().data(), groups.done(result),
-            List.copyOf(new TreeSet<>(result.response().creatableTopics().keySet())));
+            partitions(result.response().creatableTopics()));
+    }
+
+    private static Map<String, Integer> partitions(Map<String, CreatableTopic> topics) {
+        Map<String, Integer> found = new TreeMap<>();
+        topics.forEach((name, topic) -> found.put(name, topic.numPartitions()));
+        return found;
     }
 
     public List<StreamsGroupDescribeResponseData.DescribedGroup> describe(List<String> names) {
