@@ -76,7 +76,7 @@ class TopicRights(Protocol):
     """The authorizer's decisions about topics that no request names."""
 
     def __call__(self, context: RequestContext) -> Callable[[str], bool]:
-        """Return whether a request's principal may describe a topic."""
+        """Return whether a request's principal has a right on a topic."""
         ...
 
 
@@ -107,6 +107,8 @@ class Broker:
     """Authorizes the partitions of fetches; None without an authorizer."""
     topic_rights: TopicRights | None = None
     """Authorizes the topics that regular expressions match; None without an authorizer."""
+    creation_rights: TopicRights | None = None
+    """Authorizes the internal topics of streams groups; None without an authorizer."""
     share_rights: "ShareRights | None" = None
     """Authorizes the topics of share fetches and acknowledgements; None without an authorizer."""
     share_partitions: "SharePartitions | None" = None
@@ -135,10 +137,7 @@ class Broker:
         broker_epoch: Callable[[], int],
         report: ReportEvent = lambda name, **fields: None,
     ) -> None:
-        """Start with an image without topics; `publish` brings the real one.
-
-        `broker_epoch` is of this life, -1 while it is not registered. `report` takes log lines.
-        """
+        """Start with an image without topics; `broker_epoch` is -1 while it is not registered."""
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.settings = settings

@@ -168,9 +168,7 @@ class Node:
         )
         if self._guards is not None:
             self._handler = self._guards.__getitem__
-            node.broker.fetch_rights = self._guards.fetch_rights
-            node.broker.share_rights = self._guards.share_rights
-            node.broker.topic_rights = self._guards.topic_rights
+            self._guards.join(node.broker)
             node.broker.described_topics = NoAnswersOfImage()
         return node
 

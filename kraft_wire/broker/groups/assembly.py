@@ -76,4 +76,4 @@ def group_coordinator(
         share_persister,
     )
     creation = CoordinatorTopicCreation(OFFSETS_TOPIC, ask_controller)
-    return GroupCoordinator(node_id, topic, log, env, creation)
+    return GroupCoordinator(node_id, topic, log, env, creation, ask_controller)

@@ -1,13 +1,19 @@
 """The group coordinator: the coordinator runtime over `__consumer_offsets`, by group id."""
 
+from typing import TYPE_CHECKING
+
 from kraft_wire.broker.coordination.log import CoordinatorLog
 from kraft_wire.broker.coordination.runtime import CoordinatorRuntime
 from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTopicCreation
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.partition import GroupPartition
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.ports import AskController
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.wire.generated.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.groups.streams.topology.internal_topics import InternalTopicCreation
 
 __all__ = ["GroupCoordinator"]
 
@@ -22,9 +28,12 @@ class GroupCoordinator:
         log: CoordinatorLog,
         env: GroupEnvironment,
         topic_creation: CoordinatorTopicCreation,
+        ask_controller: AskController,
     ) -> None:
         self.env = env
         self.topic_creation = topic_creation
+        self._ask_controller = ask_controller
+        self._internal_topic_creation: InternalTopicCreation | None = None
         self.runtime = CoordinatorRuntime(
             node_id,
             topic,
@@ -57,6 +66,17 @@ class GroupCoordinator:
         """
         found = self.runtime.shards()
         return found if isinstance(found, ErrorCode) else [each.shard for each in found]
+
+    @property
+    def internal_topic_creation(self) -> "InternalTopicCreation":
+        """Has the controller create topics that streams groups lack; created on first use."""
+        if self._internal_topic_creation is None:
+            from kraft_wire.broker.groups.streams.topology.internal_topics import (
+                InternalTopicCreation,
+            )
+
+            self._internal_topic_creation = InternalTopicCreation(self._ask_controller)
+        return self._internal_topic_creation
 
     # -- the broker's calls ----------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ request a name again: clients retry ten times a second, and all of that would wa
 that cannot be reached.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
-from typing import Final
+from typing import Final, TypeAlias
 
 from kraft_wire.broker.metadata.metadata_cache import (
     OFFSETS_TOPIC,
@@ -26,10 +26,13 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["TopicCreation", "creatable_topic"]
+__all__ = ["ANSWER_WITHIN_MS", "CreationAnswered", "TopicCreation", "creatable_topic"]
+
+CreationAnswered: TypeAlias = Callable[[CreateTopicsResponse, int], None]
+"""Called with the controller's response and the monotonic time, or never."""
 
 _TIMEOUT_MS: Final = 30_000
-_ANSWER_WITHIN_MS: Final = 60_000
+ANSWER_WITHIN_MS: Final = 60_000
 """As long as the sender of the request retries; an answer may also never arrive."""
 _IN_FLIGHT_MAX: Final = 10_000
 """Names that are asked for at the same time; others are unknown until there is room."""
@@ -56,26 +59,44 @@ class TopicCreation:
         A controller of a later release may have codes that this one does not know.
         """
         errors: dict[str, int] = {}
-        in_flight, until_ms = self._in_flight, now_ms + _ANSWER_WITHIN_MS
-        _forget_unanswered(in_flight, now_ms)
-        room = _IN_FLIGHT_MAX - len(in_flight)
-        wanted = [name for name in names if name not in in_flight][:room]
-        in_flight.update(dict.fromkeys(wanted, until_ms))
 
-        def answered(response: Message, now_ms: int) -> None:
-            assert isinstance(response, CreateTopicsResponse), response
-            for name in wanted:
-                if in_flight.get(name) == until_ms:
-                    del in_flight[name]
+        def answered(response: CreateTopicsResponse, _: int) -> None:
             for topic in response.topics:
                 if topic.name is not None and topic.error_code not in _EXPECTED:
                     errors[topic.name] = topic.error_code
 
-        if wanted:
-            topics = [creatable_topic(settings, name) for name in wanted]
-            request = CreateTopicsRequest(topics=topics, timeout_ms=_TIMEOUT_MS)
-            self._ask_controller(request, answered)
+        wanted = self._not_in_flight(names, now_ms)
+        self._send([creatable_topic(settings, name) for name in wanted], now_ms, answered)
         return errors
+
+    def send(
+        self, topics: Mapping[str, CreatableTopic], now_ms: int, answered: CreationAnswered
+    ) -> list[str]:
+        """Request topics as they are given; return the names that were not requested already."""
+        wanted = self._not_in_flight(topics, now_ms)
+        self._send([topics[name] for name in wanted], now_ms, answered)
+        return wanted
+
+    def _not_in_flight(self, names: Iterable[str], now_ms: int) -> list[str]:
+        """Return names that may be requested, as many as there is room for."""
+        _forget_unanswered(self._in_flight, now_ms)
+        room = _IN_FLIGHT_MAX - len(self._in_flight)
+        return [name for name in names if name not in self._in_flight][:room]
+
+    def _send(self, topics: list[CreatableTopic], now_ms: int, answered: CreationAnswered) -> None:
+        in_flight, until_ms = self._in_flight, now_ms + ANSWER_WITHIN_MS
+        in_flight.update((topic.name, until_ms) for topic in topics)
+
+        def received(response: Message, now_ms: int) -> None:
+            assert isinstance(response, CreateTopicsResponse), response
+            for topic in topics:
+                if in_flight.get(topic.name) == until_ms:
+                    del in_flight[topic.name]
+            answered(response, now_ms)
+
+        if topics:
+            request = CreateTopicsRequest(topics=topics, timeout_ms=_TIMEOUT_MS)
+            self._ask_controller(request, received)
 
 
 def creatable_topic(settings: BrokerSettings, name: str) -> CreatableTopic:

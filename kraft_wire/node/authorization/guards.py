@@ -34,6 +34,7 @@ from kraft_wire.node.authorization import (
     produce,
     share_offsets,
     shares,
+    streams,
     tokens,
     topic_changes,
     topic_pages,
@@ -98,6 +99,8 @@ _BY_NAME: Final[Mapping[str, Guard]] = {
     "ShareFetch": shares.share_group,
     "ShareGroupDescribe": groups.share_group_describe,
     "ShareGroupHeartbeat": groups.share_group_heartbeat,
+    "StreamsGroupDescribe": streams.streams_group_describe,
+    "StreamsGroupHeartbeat": streams.streams_group_heartbeat,
     "SyncGroup": groups.sync_group,
     "TxnOffsetCommit": transactions.txn_offset_commit,
 }
@@ -129,6 +132,13 @@ class Guards(dict[int, Handle]):
         self._told_not_loaded = False
         late = LateAnswers()
         self.after, self.finished, self.forget = late.after, late.finished, late.forget
+
+    def join(self, broker: "Broker") -> None:
+        """Let a broker ask for rights that its requests' guards cannot know of."""
+        broker.fetch_rights = self.fetch_rights
+        broker.share_rights = self.share_rights
+        broker.topic_rights = self.topic_rights
+        broker.creation_rights = self.creation_rights
 
     def follow(self, delta: MetadataDelta) -> None:
         """Apply the delta to a committed image: decisions change, also for open connections."""
@@ -228,6 +238,15 @@ class Guards(dict[int, Handle]):
         asker = self._asker(context, _CONSUMER_GROUP_HEARTBEAT)
         return lambda topic: asker.meets(describe, topic, is_silent=True)
 
+    def creation_rights(self, context: RequestContext) -> Callable[[str], bool]:
+        """Return a function: whether the principal may create an internal topic of its group.
+
+        The right on the cluster is enough, and its denial writes no audit line.
+        """
+        create = APIS[_STREAMS_GROUP_HEARTBEAT].needs[-1]
+        asker = self._asker(context, _STREAMS_GROUP_HEARTBEAT)
+        return lambda topic: asker.meets(create, topic)
+
     def share_rights(self, context: RequestContext, api_key: int) -> Callable[[str], bool]:
         """Return a function: whether a share group's request may read a topic, checked once."""
         _, read = APIS[api_key].needs
@@ -258,6 +277,7 @@ class Guards(dict[int, Handle]):
 
 _FETCH: Final = key_of("Fetch")
 _CONSUMER_GROUP_HEARTBEAT: Final = key_of("ConsumerGroupHeartbeat")
+_STREAMS_GROUP_HEARTBEAT: Final = key_of("StreamsGroupHeartbeat")
 _HOSTS_MAX: Final = 10_000
 
 

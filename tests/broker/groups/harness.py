@@ -234,10 +234,12 @@ class Harness:
             topic_versions=TopicVersions(),
             share_persister=lambda: self.share_persister,
         )
-        creation = CoordinatorTopicCreation(
-            topic.name, lambda request, _: self.controller_requests.append(request)
-        )
-        self.groups = GroupCoordinator(NODE_ID, topic, self.store, env, creation)
+
+        def ask(request: Message, _: object) -> None:
+            self.controller_requests.append(request)
+
+        creation = CoordinatorTopicCreation(topic.name, ask)
+        self.groups = GroupCoordinator(NODE_ID, topic, self.store, env, creation, ask)
         if offsets_partitions:
             self.create_topic("__consumer_offsets", offsets_partitions)
         self.settle()
