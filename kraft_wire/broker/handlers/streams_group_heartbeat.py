@@ -91,8 +91,8 @@ def _create_topics(
     create_internal_topics(
         outcome.response,
         outcome.topics_to_create,
-        denied=None if rights is None else rights(context),
-        creation=broker.internal_topic_creation,
+        may_create=None if rights is None else rights(context),
+        creation=broker.groups.internal_topic_creation,
         errors_kept_ms=_HEARTBEATS_WITH_AN_ERROR * interval_ms,
         now_ms=context.now_ms,
     )
