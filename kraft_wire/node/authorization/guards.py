@@ -134,7 +134,7 @@ class Guards(dict[int, Handle]):
         self.after, self.finished, self.forget = late.after, late.finished, late.forget
 
     def join(self, broker: "Broker") -> None:
-        """Let a broker ask for rights that its requests' guards cannot know of."""
+        """Let a broker ask for rights that its requests' guards cannot see."""
         broker.fetch_rights = self.fetch_rights
         broker.share_rights = self.share_rights
         broker.topic_rights = self.topic_rights

@@ -34,6 +34,8 @@ from kraft_wire.broker.groups.object_sizes import (
     PENDING_MEMBER_BYTES,
 )
 from kraft_wire.broker.groups.share.group import ShareGroup
+from kraft_wire.broker.groups.streams.group import StreamsGroup
+from kraft_wire.broker.groups.streams.group_topology import topology_size_bytes
 from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
@@ -247,6 +249,7 @@ class Harness:
     # What handlers ask of a broker.
 
     topic_rights: Any = None
+    creation_rights: Any = None
     share_persister: Any = None
     share_states: Any = None
 
@@ -308,6 +311,8 @@ class Harness:
                     expected += consumer_group_bytes(other)
                 if isinstance(other, ShareGroup):
                     expected += share_group_bytes(other)
+                if isinstance(other, StreamsGroup):
+                    expected += streams_group_bytes(other)
             every = [*shard.groups, *shard.other_groups]
             keys = [key for group_id in every for key in shard.offsets.keys_of(group_id)]
             found = [shard.offsets.get(key) for key in keys]
@@ -406,4 +411,17 @@ def share_group_bytes(group: ShareGroup) -> int:
         + PARTITION_BYTES * partitions
         + sum(member.size_bytes for member in group.members.values())
         + (0 if topics is None else topics.size_bytes)
+    )
+
+
+def streams_group_bytes(group: StreamsGroup) -> int:
+    """Return what a streams group takes, counted anew."""
+    kinds = [kind for target in group.targets.values() for kind in target]
+    tasks = sum(len(each) for kind in kinds for each in kind.values())
+    return (
+        GROUP_BYTES
+        + len(group.group_id)
+        + PARTITION_BYTES * tasks
+        + sum(member.size_bytes for member in group.members.values())
+        + topology_size_bytes(group.topology)
     )

@@ -28,7 +28,7 @@ def find_group(shard: GroupShard, group_id: str, missing: str) -> StreamsGroup |
 
 
 def check_capacity(group: StreamsGroup, members_max: int) -> Refusal | None:
-    """A full group lets nobody join, as in 4.3.1 also not a member that joins again."""
+    """A full group takes no join; in 4.3.1 also not that of a member which joins again."""
     if len(group.members) < members_max:
         return None
     return Refusal(

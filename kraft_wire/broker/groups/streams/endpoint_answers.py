@@ -27,11 +27,11 @@ class EndpointAnswers:
         self._known: dict[str, EndpointToPartitions] = {}
 
     def forget(self, member_id: str) -> None:
-        """Compute a member's partitions anew next time."""
+        """Drop what was computed for a member."""
         self._known.pop(member_id, None)
 
     def forget_all(self) -> None:
-        """Compute all anew."""
+        """Drop what was computed for all members."""
         self._known.clear()
 
     def of(

@@ -15,16 +15,15 @@ from kraft_wire.broker.groups.java_collections import TimelineHashMap
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PARTITION_BYTES
 from kraft_wire.broker.groups.streams.endpoint_answers import EndpointAnswers
 from kraft_wire.broker.groups.streams.group_topology import (
-    followed_topics,
     subtopologies_by_source,
     topology_size_bytes,
 )
 from kraft_wire.broker.groups.streams.member import StreamsMember
 from kraft_wire.broker.groups.streams.records import group_tombstones
+from kraft_wire.broker.groups.streams.seen_topics import SeenTopics
 from kraft_wire.broker.groups.streams.task_processes import TaskProcesses
-from kraft_wire.broker.groups.streams.tasks import NO_TASKS, TasksTuple
+from kraft_wire.broker.groups.streams.tasks import TasksTuple
 from kraft_wire.broker.groups.streams.topology.configured_topology import ConfiguredTopology
-from kraft_wire.metadata.image import MetadataImage, TopicImage
 from kraft_wire.wire.generated.streams_group_topology_value import StreamsGroupTopologyValue
 
 __all__ = ["StreamsGroup", "StreamsGroupState"]
@@ -53,9 +52,6 @@ class StreamsGroup:
 
     __slots__ = (
         "_memory",
-        "_seen_image",
-        "_seen_topics",
-        "_subtopologies",
         "assignment_configs",
         "assignment_epoch",
         "assignment_timestamp_ms",
@@ -68,8 +64,10 @@ class StreamsGroup:
         "processes",
         "revocation_epochs",
         "safe_at",
+        "seen_topics",
         "shutdown_member_id",
         "size_bytes",
+        "subtopologies",
         "targets",
         "topology",
         "validated_topology_epoch",
@@ -94,7 +92,8 @@ class StreamsGroup:
         """Member id to the tasks that the member is to have."""
         self.processes = TaskProcesses()
         self.topology: StreamsGroupTopologyValue | None = None
-        self._subtopologies: dict[str, str] = {}
+        self.subtopologies: dict[str, str] = {}
+        """Source and repartition source topics, each with the id of its subtopology."""
         self.configured: ConfiguredTopology | None = None
         """The topology with the topics of the metadata; None: not looked at since the load."""
         self.endpoints = EndpointAnswers()
@@ -104,9 +103,7 @@ class StreamsGroup:
         """The member that asked the whole application to stop; the last member ends it."""
         self.safe_at = 0
         """High watermark that commits the newest records of the group."""
-        self._seen_image: MetadataImage | None = None
-        self._seen_topics: dict[str, TopicImage | None] = {}
-        """The topology's topics when the metadata hash was last looked at."""
+        self.seen_topics = SeenTopics()
         self.size_bytes = 0
         self._resize(GROUP_BYTES + len(group_id))
 
@@ -136,36 +133,13 @@ class StreamsGroup:
         """Whether the group has no members."""
         return not len(self.members)
 
-    def target_of(self, member_id: str) -> TasksTuple:
-        """Return the tasks that a member is to have."""
-        return self.targets.get(member_id) or NO_TASKS
-
-    def subtopology_of(self, topic: str) -> str | None:
-        """Return the subtopology that reads a topic, None if the topology does not."""
-        return self._subtopologies.get(topic)
-
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether a member reads the topic."""
-        return not self.is_empty and topic in self._subtopologies
+        return not self.is_empty and topic in self.subtopologies
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """Return the tombstones that remove the group from the log, in the order of Kafka's."""
         return group_tombstones(self.group_id, list(self.members))
-
-    def is_metadata_due(self, image: MetadataImage) -> bool:
-        """Whether a topic of the group may have changed since the hash was looked at."""
-        if self._seen_image is None:
-            return True
-        if image is self._seen_image:
-            return False
-        return any(image.topic(name) is not seen for name, seen in self._seen_topics.items())
-
-    def note_metadata(self, image: MetadataImage) -> None:
-        """Note that the hash of the group's topics is that of an image."""
-        if image is not self._seen_image and self.topology is not None:
-            names = followed_topics(self.topology)
-            self._seen_image = image
-            self._seen_topics = {name: image.topic(name) for name in names}
 
     # --- Changes -----------------------------------------------------------------------------
 
@@ -185,12 +159,12 @@ class StreamsGroup:
     def put_topology(self, topology: StreamsGroupTopologyValue | None) -> None:
         """Store the topology; None: its tombstone."""
         former, self.topology = self.topology, topology
-        self._subtopologies = {} if topology is None else subtopologies_by_source(topology)
+        self.subtopologies = {} if topology is None else subtopologies_by_source(topology)
         self._resize(topology_size_bytes(topology) - topology_size_bytes(former))
         self._end_shutdown()
 
     def put_configured(self, configured: ConfiguredTopology) -> None:
-        """Keep the topology with the topics of the metadata; endpoints are answered anew."""
+        """Keep the topology with the topics of the metadata; drop what endpoints were answered."""
         self.configured = configured
         self.endpoints.forget_all()
 

@@ -22,6 +22,7 @@ from kraft_wire.broker.groups.streams.checks import (
 )
 from kraft_wire.broker.groups.streams.group import StreamsGroup
 from kraft_wire.broker.groups.streams.group_settings import heartbeat_interval_ms
+from kraft_wire.broker.groups.streams.group_topology import followed_topics
 from kraft_wire.broker.groups.streams.leave import remove_member
 from kraft_wire.broker.groups.streams.member import StreamsMember
 from kraft_wire.broker.groups.streams.member_steps import (
@@ -253,8 +254,8 @@ def _written(walk: Walk, at: ClockReading) -> Appended:
     shard, group = walk.shard, walk.group
     if group.group_id in shard.other_groups:
         appended = write(shard, group, walk.records, at)
-        if appended.error is ErrorCode.NONE:
-            group.note_metadata(shard.env.image())
+        if appended.error is ErrorCode.NONE and group.topology is not None:
+            group.seen_topics.note(followed_topics(group.topology), shard.env.image())
         return appended
     if group.group_id in shard.groups:
         walk.records.insert(0, group_tombstone(group.group_id))

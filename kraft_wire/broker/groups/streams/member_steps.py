@@ -168,14 +168,18 @@ def _tell_stale(walk: Walk) -> None:
 def configure_topics(
     walk: Walk, topology: StreamsGroupTopologyValue
 ) -> ConfiguredTopology | Refusal:
-    """Return the topology with the topics of the metadata, looked at again if they changed.
+    """Return the topology with the topics of the metadata, computed again if they changed.
 
     Errors: those of `configure`.
     """
     group, image = walk.group, walk.shard.env.image()
     walk.metadata_hash = group.metadata_hash
     configured = group.configured
-    if group.topology is not None and configured is not None and not group.is_metadata_due(image):
+    if (
+        group.topology is not None
+        and configured is not None
+        and not group.seen_topics.may_differ(image)
+    ):
         return configured
     names = followed_topics(topology)
     walk.metadata_hash = walk.shard.env.topic_hashes.group_hash(names, image)
@@ -255,14 +259,14 @@ def retarget(
         )
         return group.assignment_epoch, NO_TASKS
     if group.assignment_epoch >= walk.epoch:
-        return group.assignment_epoch, group.target_of(member_id)
+        return group.assignment_epoch, group.targets.get(member_id) or NO_TASKS
     interval_ms = assignment_interval_ms(env, group.group_id)
     if not may_compute_targets(group.assignment_timestamp_ms, interval_ms, at.wall_ms):
         walk.add_status(
             GroupStatus.ASSIGNMENT_DELAYED,
             "Assignment delayed due to the configured assignment interval.",
         )
-        return group.assignment_epoch, group.target_of(member_id)
+        return group.assignment_epoch, group.targets.get(member_id) or NO_TASKS
     try:
         targets = computed_targets(group, walk.member, configured, walk.configs)
     except TaskAssignorFailed as failed:

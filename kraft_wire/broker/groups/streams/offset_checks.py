@@ -73,7 +73,7 @@ def _had_since(
     if group.topology is None:
         return False
     for topic in topics:
-        subtopology_id = group.subtopology_of(topic.name)
+        subtopology_id = group.subtopologies.get(topic.name)
         if subtopology_id is None:
             return False
         for each in topic.partitions:

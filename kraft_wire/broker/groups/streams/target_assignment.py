@@ -1,7 +1,7 @@
 """The target of a streams group: its members as the assignor sees them, and its records.
 
-Only targets that differ are written. While topics of the topology are missing or wrong nobody is to
-have tasks.
+Only targets that differ are written. While topics of the topology are missing or wrong, no member
+has tasks in its target.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def target_records(
 
 
 def _spec(group: StreamsGroup, member: StreamsMember) -> StreamsMemberSpec:
-    target = group.target_of(member.member_id)
+    target = group.targets.get(member.member_id) or NO_TASKS
     return StreamsMemberSpec(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
