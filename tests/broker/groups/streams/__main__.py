@@ -25,8 +25,9 @@ from tests.broker.groups.streams.questions import (
     questions,
 )
 
-RECORDED_OF_A_KIND = 20
-LOOKED_AT = 2_500
+RECORDED_OF_A_KIND = 18
+RECORDED_OF = {"assign": 60}
+LOOKED_AT = 10_000
 LINE_LENGTH_MAX = 3_000
 
 
@@ -82,7 +83,7 @@ def recordable(pairs: Iterator[tuple[Question, Answer]]) -> Iterator[str]:
     for question, answer in pairs:
         line = json.dumps([question, answer]) + "\n"
         name = outcome(question, answer)
-        if len(line) < LINE_LENGTH_MAX and taken[name] < RECORDED_OF_A_KIND:
+        if len(line) < LINE_LENGTH_MAX and taken[name] < RECORDED_OF.get(name, RECORDED_OF_A_KIND):
             taken[name] += 1
             yield line
 

@@ -39,6 +39,7 @@ class _Draft:
         self._repartitions = [self._name("repartition", number) for number in range(size)]
         self._partitions = chance.choice(((3,), (3,), (3, 3, 3, 5), (1, 2, 3, 4)))
         self._size = size
+        self._shared_share = chance.choice((0, 0, 0, 0.4))
 
     def topology(self) -> StreamsGroupTopologyValue:
         ids = [str(number) for number in range(self._size)]
@@ -85,7 +86,7 @@ class _Draft:
             self._topic(f"{subtopology_id}-store-{each}-changelog", 0)
             for each in range(chance.choice((0, 0, 1, 3)))
         ]
-        if self._is_broken and chance.random() < 0.1:
+        if chance.random() < self._shared_share:
             changelogs.append(self._topic("shared-changelog", 0))
         return Subtopology(
             subtopology_id=subtopology_id,
