@@ -323,3 +323,12 @@ def test_memory_of_a_removed_group_is_released() -> None:
     assert isinstance(shard, GroupShard)
     shard.remove_other_group("group")
     assert harness.groups.env.memory.total_bytes == before
+
+
+def test_a_new_member_for_which_there_is_no_memory_is_refused() -> None:
+    harness = streaming("a")
+    room = harness.groups.env.memory.total_bytes + 1_000
+    harness.settings = replace(harness.settings, group_coordinator_memory_max_bytes=room)
+    assert refusal(harness, joining(member_id="b")) == (ErrorCode.POLICY_VIOLATION, None)
+    assert send(harness, staying(2, member_id="a")).error is ErrorCode.NONE
+    assert list(group_in(harness).members) == ["a"]

@@ -22,7 +22,7 @@ from kraft_wire.broker.groups.streams.checks import (
 )
 from kraft_wire.broker.groups.streams.group import StreamsGroup
 from kraft_wire.broker.groups.streams.group_settings import heartbeat_interval_ms
-from kraft_wire.broker.groups.streams.group_topology import followed_topics
+from kraft_wire.broker.groups.streams.group_topology import followed_topics, topology_size_bytes
 from kraft_wire.broker.groups.streams.leave import remove_member
 from kraft_wire.broker.groups.streams.member import StreamsMember
 from kraft_wire.broker.groups.streams.member_steps import (
@@ -81,7 +81,8 @@ def streams_heartbeat(
     """Take a heartbeat, and return the answer or why there is none.
 
     Errors, first match wins: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID,
-    FENCED_MEMBER_EPOCH, those of the steps, those of the append.
+    FENCED_MEMBER_EPOCH, those of the steps, POLICY_VIOLATION (no memory for a member that is new),
+    those of the append.
     """
     if request.member_epoch == LEAVE:
         return _leave(shard, request, at)
@@ -158,6 +159,7 @@ def _taken(
     topology = describe(walk, request, client.client_id, client.host)
     if isinstance(topology, Refusal):
         return topology
+    walk.topology = topology
     configured = configure_topics(walk, topology)
     if isinstance(configured, Refusal):
         return configured
@@ -244,10 +246,22 @@ def _store(
     at: ClockReading,
 ) -> StreamsHeartbeatOutcome | Refusal:
     """Write the records; after an error nothing changed."""
+    if not _has_room(walk):
+        return Refusal(ErrorCode.POLICY_VIOLATION)
     appended = _written(walk, at)
     if appended.error is not ErrorCode.NONE:
         return Refusal(appended.error)
     return StreamsHeartbeatOutcome(response, appended.safe_at, configured.internal_topics_to_create)
+
+
+def _has_room(walk: Walk) -> bool:
+    """Whether the memory of all groups has room for a member that is new, and its topology."""
+    if walk.member.member_id in walk.group.members:
+        return True
+    more_bytes = walk.member.size_bytes
+    if walk.group.topology is None:
+        more_bytes += topology_size_bytes(walk.topology)
+    return walk.shard.env.memory.has_room_for(more_bytes)
 
 
 def _written(walk: Walk, at: ClockReading) -> Appended:

@@ -77,6 +77,8 @@ class Walk:
     """Whether a group of this id is stored, of whatever kind."""
     records: list[CoordinatorRecord] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
+    topology: StreamsGroupTopologyValue | None = None
+    """The group's topology, perhaps brought by this heartbeat."""
     is_raised: bool = False
     """Whether this heartbeat raises the group's epoch."""
     has_stepped: bool = False

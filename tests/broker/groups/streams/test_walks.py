@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.broker.groups.streams.group import StreamsGroup
 from tests.broker.groups.consumer.apache_groups import Answer, Step
 from tests.broker.groups.consumer.recorded_walks import fresh, recorded
 from tests.broker.groups.streams.our_groups import OurStreamsGroups
@@ -47,6 +48,26 @@ def test_the_recorded_walks_have_refusals_every_record_and_every_state() -> None
         for status in answer.get("response", {}).get("status") or ()
     }
     assert {0, 1, 3, 4, 5} <= told
+
+
+@pytest.mark.parametrize("number", range(len(RECORDED)))
+def test_a_group_is_the_same_after_another_coordinator_has_loaded_it(number: int) -> None:
+    ours = OurStreamsGroups()
+    for step, _ in RECORDED[number][:-3]:
+        ours.ask(step)
+        present, loaded = ours.shard.other_groups.get("group"), ours.loaded()
+        after = loaded.other_groups.get("group")
+        if not isinstance(present, StreamsGroup):
+            assert after is None
+            continue
+        assert isinstance(after, StreamsGroup)
+        assert dict(after.members.items()) == dict(present.members.items())
+        assert dict(after.targets.items()) == dict(present.targets.items())
+        assert (after.epoch, after.state, after.size_bytes) == (
+            present.epoch,
+            present.state,
+            present.size_bytes,
+        )
 
 
 def compare(walk: Walked) -> None:
