@@ -29,21 +29,27 @@ def configure_question(chance: random.Random) -> Question:
 
 
 class _Draft:
-    """One topology while it is drawn; a broken one has more of what Kafka refuses."""
+    """One topology while it is drawn.
+
+    A broken one has more of what Kafka refuses; in a deep one counts come from other subtopologies.
+    """
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self._is_broken = chance.random() < 0.2
-        size = chance.choice((1, 2, 4, 12))
+        self._is_deep = not self._is_broken and chance.random() < 0.3
+        size = 8 if self._is_deep else chance.choice((1, 2, 4, 12))
         self._sources = [self._name("in", number) for number in range(size + 2)]
         self._repartitions = [self._name("repartition", number) for number in range(size)]
         self._partitions = chance.choice(((3,), (3,), (3, 3, 3, 5), (1, 2, 3, 4)))
+        if self._is_deep:
+            self._partitions = (1, 2, 3, 4, 5)
         self._size = size
         self._shared_share = chance.choice((0, 0, 0, 0.4))
 
     def topology(self) -> StreamsGroupTopologyValue:
         ids = [str(number) for number in range(self._size)]
-        if self._chance.random() < 0.3:
+        if self._is_deep or self._chance.random() < 0.3:
             ids = [f"{self._chance.getrandbits(40):x}" for _ in ids]
         if self._is_broken and self._chance.random() < 0.1:
             ids[-1] = ids[0]
@@ -74,14 +80,20 @@ class _Draft:
 
     def _subtopology(self, subtopology_id: str, number: int) -> Subtopology:
         chance = self._chance
-        inputs = chance.randint(0 if self._is_broken else 1, 3)
-        sources = chance.sample(self._sources, min(inputs, len(self._sources)))
         # One that is written by an earlier subtopology cannot be part of a loop.
         names = self._repartitions if self._is_broken else self._repartitions[:number]
-        read = chance.sample(names, chance.randint(0, min(2, len(names))))
+        reads_min = min(2, len(names)) if self._is_deep else 0
+        read = chance.sample(names, chance.randint(reads_min, min(2, len(names))))
+        inputs = chance.randint(1, 3)
+        if self._is_deep or self._is_broken:
+            inputs = 0 if read and chance.random() < 0.8 else chance.randint(1, 2)
+        sources = chance.sample(self._sources, min(inputs, len(self._sources)))
         written = self._repartitions[number:]
         sinks = chance.sample(written, chance.randint(0, min(2, len(written))))
-        repartitions = [self._topic(name, chance.choice((0, 0, 0, 3, 3, 4))) for name in read]
+        repartitions = [
+            self._topic(name, 0 if self._is_deep else chance.choice((0, 0, 0, 3, 3, 4)))
+            for name in read
+        ]
         changelogs = [
             self._topic(f"{subtopology_id}-store-{each}-changelog", 0)
             for each in range(chance.choice((0, 0, 1, 3)))
@@ -123,7 +135,7 @@ class _Draft:
                 )
                 + [chance.choice((-1, repartitions))] * extra,
             )
-            for _ in range(chance.choice((0, 0, 1, 2)))
+            for _ in range(0 if self._is_deep else chance.choice((0, 0, 1, 2)))
         ]
 
     def _write_what_is_read(self, made: list[Subtopology]) -> None:

@@ -145,9 +145,11 @@ def _decided_counts(
         for topic in subtopology.repartition_source_topics
     ]
     fixed = {topic.name for topic in topics if topic.partitions != 0}
+    # These counts stay: a group that decides on another one fails.
+    fixed_counts = {count for name in fixed if (count := count_of(name)) is not None}
     flexible = {topic.name for topic in topics if topic.partitions == 0}
     for group in groups:
-        counts.update(copartitioned_counts(group, fixed, flexible, count_of))
+        counts.update(copartitioned_counts(group, fixed, fixed_counts, flexible, count_of))
     counts.update(changelog_counts(subtopologies, count_of))
     return counts
 

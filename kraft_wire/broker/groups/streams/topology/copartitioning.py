@@ -9,25 +9,20 @@ from kraft_wire.broker.groups.streams.topology.failures import (
     server_error,
 )
 from kraft_wire.broker.groups.streams.topology.subtopologies import CountOf, Subtopologies
-from kraft_wire.wire.generated.streams_group_topology_value import CopartitionGroup, Subtopology
 
 __all__ = ["copartition_groups", "copartitioned_counts"]
 
 
 def copartition_groups(subtopologies: Subtopologies) -> list[JavaHashMap[str, None]]:
     """Return the topics of each copartition group. TopologyRefused: an index is out of range."""
-    return [
-        _members(subtopology, group)
-        for subtopology in subtopologies.values()
-        for group in subtopology.copartition_groups
-    ]
-
-
-def _members(subtopology: Subtopology, group: CopartitionGroup) -> JavaHashMap[str, None]:
-    sources = subtopology.source_topics
-    repartitioned = [topic.name for topic in subtopology.repartition_source_topics]
-    names = _at(sources, group.source_topics)
-    return java_hash_set(names + _at(repartitioned, group.repartition_source_topics))
+    found: list[JavaHashMap[str, None]] = []
+    for subtopology in subtopologies.values():
+        sources = subtopology.source_topics
+        repartitioned = [topic.name for topic in subtopology.repartition_source_topics]
+        for group in subtopology.copartition_groups:
+            names = _at(sources, group.source_topics)
+            found.append(java_hash_set(names + _at(repartitioned, group.repartition_source_topics)))
+    return found
 
 
 def _at(names: list[str], indices: list[int]) -> list[str]:
@@ -39,15 +34,17 @@ def _at(names: list[str], indices: list[int]) -> list[str]:
 def copartitioned_counts(
     group: JavaHashMap[str, None],
     fixed: Collection[str],
+    fixed_counts: Collection[int],
     flexible: Collection[str],
     count_of: CountOf,
 ) -> dict[str, int]:
     """Return the partitions that each repartition topic of a group must have.
 
     `fixed` and `flexible` are the repartition topics of the whole topology whose counts the client
-    chose or left open. External topics decide, if the group has any; else fixed topics; else the
-    largest count. TopicsUnfit: topics of the kind that decides differ, or a fixed topic differs
-    from what is decided.
+    chose or left open; `fixed_counts` are the different counts that the fixed ones have.
+    External topics decide, if the group has any; else fixed topics; else the largest count.
+    TopicsUnfit: topics of the kind that decides differ, or a fixed topic differs from what is
+    decided.
     """
     repartition: JavaHashMap[str, int] = JavaHashMap()
     external: JavaHashMap[str, int] = JavaHashMap()
@@ -58,9 +55,9 @@ def copartitioned_counts(
         return {}
     if len(external):
         decided = _same(external.values(), external)
-    elif fixed:
+    elif fixed_counts:
         # All fixed topics of the topology are compared, whether they are in this group or not.
-        decided = _same((_known(count_of, name) for name in fixed), repartition)
+        decided = _same(fixed_counts, repartition)
     else:
         decided = max(repartition.values())
     for name, count in repartition.items():

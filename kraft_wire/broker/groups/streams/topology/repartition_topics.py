@@ -1,5 +1,7 @@
 """Partition counts of repartition topics: those the client fixed, and those their inputs imply."""
 
+from heapq import heappop, heappush
+
 from kraft_wire.broker.groups.streams.topology.failures import invalid_topology
 from kraft_wire.broker.groups.streams.topology.subtopologies import CountOf, Subtopologies
 from kraft_wire.wire.generated.streams_group_topology_value import Subtopology
@@ -29,30 +31,38 @@ def repartition_counts(subtopologies: Subtopologies, count_of: CountOf) -> dict[
         for topic in subtopology.repartition_source_topics
         if topic.partitions != 0
     }
-    waiting = list(subtopologies.values())
-    while waiting:
-        before = len(counts)
-        waiting = [each for each in waiting if not _count_sinks(each, counts, count_of)]
-        if waiting and len(counts) == before:
-            raise invalid_topology(_LOOP)
-    if any(
-        topic.name not in counts
-        for subtopology in subtopologies.values()
-        for topic in subtopology.repartition_source_topics
-    ):
+    walked = list(subtopologies.values())
+    _count_sinks(walked, counts, count_of)
+    if any(sink not in counts for each in walked for sink in each.repartition_sink_topics):
+        raise invalid_topology(_LOOP)
+    if any(topic.name not in counts for each in walked for topic in each.repartition_source_topics):
         raise invalid_topology(_NO_SINK)
     return counts
 
 
-def _count_sinks(subtopology: Subtopology, counts: dict[str, int], count_of: CountOf) -> bool:
-    """Count the topics that a subtopology writes; return False if no input has a count yet."""
-    for sink in subtopology.repartition_sink_topics:
-        if sink not in counts:
-            count = _largest_input(subtopology, counts, count_of)
-            if count is None:
-                return False
-            counts[sink] = count
-    return True
+def _count_sinks(walked: list[Subtopology], counts: dict[str, int], count_of: CountOf) -> None:
+    """Count the topics that are written, in the order of a walk that is repeated until the end.
+
+    A subtopology has its turn as soon as an input is known: in the same round, if the walk has not
+    passed it yet. Each has one turn, so a long chain against the order of the walk costs no more.
+    """
+    readers: dict[str, list[int]] = {}
+    turns: list[tuple[int, int]] = []
+    for index, subtopology in enumerate(walked):
+        if _largest_input(subtopology, counts, count_of) is not None:
+            turns.append((0, index))
+            continue
+        for topic in subtopology.repartition_source_topics:
+            readers.setdefault(topic.name, []).append(index)
+    while turns:
+        round_number, index = heappop(turns)
+        largest = _largest_input(walked[index], counts, count_of)
+        assert largest is not None, "a turn begins with a known input"
+        for sink in walked[index].repartition_sink_topics:
+            if sink not in counts:
+                counts[sink] = largest
+                for reader in readers.pop(sink, ()):
+                    heappush(turns, (round_number + (reader < index), reader))
 
 
 def _largest_input(
