@@ -27,9 +27,12 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorOperationException
 import org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataImage;
 import org.apache.kafka.coordinator.group.generated.StreamsGroupTopologyValue;
 import org.apache.kafka.coordinator.group.generated.StreamsGroupTopologyValueJsonConverter;
+import org.apache.kafka.coordinator.group.streams.CurrentAssignmentBuilder;
+import org.apache.kafka.coordinator.group.streams.MemberState;
 import org.apache.kafka.coordinator.group.streams.StreamsGroup;
 import org.apache.kafka.coordinator.group.streams.StreamsGroupMember;
 import org.apache.kafka.coordinator.group.streams.StreamsTopology;
+import org.apache.kafka.coordinator.group.streams.TasksTuple;
 import org.apache.kafka.coordinator.group.streams.TasksTupleWithEpochs;
 import org.apache.kafka.coordinator.group.streams.assignor.AssignmentMemberSpec;
 import org.apache.kafka.coordinator.group.streams.assignor.GroupSpecImpl;
@@ -49,7 +52,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The pure parts of streams groups behind one JSON line each: a topology beside the topics that
- * exist, tasks of members, and partitions of an endpoint. Maps are listed in Apache's order.
+ * exist, tasks of members, the next step of a member, and partitions of an endpoint. Maps are
+ * listed in Apache's order.
  */
 public final class StreamsTasks {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -72,6 +76,7 @@ public final class StreamsTasks {
                 case "configure" -> configured(configure(question), answer);
                 case "assign" -> assign(question, answer);
                 case "endpoint" -> endpoint(question, answer);
+                case "reconcile" -> reconcile(question, answer);
                 default -> throw new IllegalArgumentException(question.toString());
             }
         } catch (TaskAssignorException failed) {
@@ -200,6 +205,73 @@ public final class StreamsTasks {
             ArrayNode numbers = listed.addArray().add(each.topic()).addArray();
             each.partitions().stream().sorted().forEach(numbers::add);
         });
+    }
+
+    private static void reconcile(JsonNode question, ObjectNode answer) {
+        JsonNode given = question.get("member");
+        JsonNode holders = question.get("holders");
+        CurrentAssignmentBuilder builder = new CurrentAssignmentBuilder(
+            StreamsGroupMember.Builder.withDefaults("member")
+                .setProcessId(given.get("process").asText())
+                .setState(MemberState.fromValue((byte) given.get("state").asInt()))
+                .setMemberEpoch(given.get("epoch").asInt())
+                .setPreviousMemberEpoch(given.get("previous").asInt())
+                .setAssignedTasks(withEpochs(given.get("assigned")))
+                .setTasksPendingRevocation(withEpochs(given.get("pending")))
+                .build());
+        builder.withTargetAssignment(
+            question.get("epoch").asInt(), tuple(question.get("target")));
+        builder.withOwnedAssignment(
+            question.get("owned").isNull() ? null : tuple(question.get("owned")));
+        builder.withCurrentActiveTaskProcessId((id, partition) -> {
+            JsonNode found = holders.get("active").get(id + "/" + partition);
+            return found == null ? null : found.asText();
+        });
+        builder.withCurrentStandbyTaskProcessIds(
+            (id, partition) -> processes(holders.get("standby").get(id + "/" + partition)));
+        builder.withCurrentWarmupTaskProcessIds(
+            (id, partition) -> processes(holders.get("warmup").get(id + "/" + partition)));
+        StreamsGroupMember after = builder.build();
+        answer.put("state", after.state().value());
+        answer.put("epoch", after.memberEpoch()).put("previous", after.previousMemberEpoch());
+        putWithEpochs(answer.putObject("assigned"), after.assignedTasks());
+        putWithEpochs(answer.putObject("pending"), after.tasksPendingRevocation());
+    }
+
+    private static Set<String> processes(JsonNode listed) {
+        Set<String> found = new HashSet<>();
+        if (listed != null) {
+            listed.forEach(each -> found.add(each.asText()));
+        }
+        return found;
+    }
+
+    private static TasksTuple tuple(JsonNode kinds) {
+        return new TasksTuple(tasks(kinds.get("active")), tasks(kinds.get("standby")),
+            tasks(kinds.get("warmup")));
+    }
+
+    /** Active tasks as partition to epoch, the others as lists. */
+    private static TasksTupleWithEpochs withEpochs(JsonNode kinds) {
+        Map<String, Map<Integer, Integer>> active = new HashMap<>();
+        kinds.get("active").properties().forEach(each -> {
+            Map<Integer, Integer> epochs = new HashMap<>();
+            each.getValue().properties().forEach(
+                one -> epochs.put(Integer.valueOf(one.getKey()), one.getValue().asInt()));
+            active.put(each.getKey(), epochs);
+        });
+        return new TasksTupleWithEpochs(
+            active, tasks(kinds.get("standby")), tasks(kinds.get("warmup")));
+    }
+
+    private static void putWithEpochs(ObjectNode kinds, TasksTupleWithEpochs tasks) {
+        ObjectNode active = kinds.putObject("active");
+        tasks.activeTasksWithEpochs().forEach((id, epochs) -> {
+            ObjectNode listed = active.putObject(id);
+            epochs.forEach((partition, epoch) -> listed.put(partition.toString(), epoch));
+        });
+        put(kinds.putObject("standby"), tasks.standbyTasks());
+        put(kinds.putObject("warmup"), tasks.warmupTasks());
     }
 
     private static final class Topology implements TopologyDescriber {

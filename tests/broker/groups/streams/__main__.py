@@ -25,10 +25,10 @@ from tests.broker.groups.streams.questions import (
     questions,
 )
 
-RECORDED_OF_A_KIND = 18
-RECORDED_OF = {"assign": 60}
+RECORDED_OF_A_KIND = 12
+RECORDED_OF = {"assign": 50}
 LOOKED_AT = 10_000
-LINE_LENGTH_MAX = 3_000
+LINE_LENGTH_MAX = 2_500
 
 
 class ApacheStreams:
@@ -74,6 +74,8 @@ def outcome(question: Question, answer: Answer) -> str:
     if kind == "configure" and answer["failure"]:
         code, message = answer["failure"]
         return f"{kind} {code} {message.split()[0]}"
+    if kind == "reconcile":
+        return f"{kind} {question['member']['state']} to {answer['state']}"
     return kind
 
 

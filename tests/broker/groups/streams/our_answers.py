@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kraft_wire.broker.groups.java_collections import JavaHashMap
+from kraft_wire.broker.groups.refusal import Refusal
+from kraft_wire.broker.groups.streams.assigned_tasks import AssignedTasks
 from kraft_wire.broker.groups.streams.assignors.spec import (
     NUM_STANDBY_REPLICAS,
     StreamsGroupSpec,
@@ -14,7 +16,10 @@ from kraft_wire.broker.groups.streams.assignors.spec import (
 )
 from kraft_wire.broker.groups.streams.assignors.sticky import assign
 from kraft_wire.broker.groups.streams.endpoint_partitions import endpoint_partitions
-from kraft_wire.broker.groups.streams.tasks import Tasks
+from kraft_wire.broker.groups.streams.member import MemberState, StreamsMember
+from kraft_wire.broker.groups.streams.reconciliation import reconciled
+from kraft_wire.broker.groups.streams.task_processes import TaskProcesses
+from kraft_wire.broker.groups.streams.tasks import Tasks, TasksTuple
 from kraft_wire.broker.groups.streams.topology.configured_topology import (
     ConfiguredSubtopology,
     ConfiguredTopology,
@@ -38,6 +43,8 @@ def our_answer(question: Mapping[str, Any]) -> Answer:
     try:
         if question["kind"] == "configure":
             return configured_answer(_configure(question))
+        if question["kind"] == "reconcile":
+            return _reconcile(question)
         return _assign(question) if question["kind"] == "assign" else _endpoint(question)
     except TopologyRefused as refused:
         return {"refused": [int(refused.refusal.error), refused.refusal.message]}
@@ -156,3 +163,63 @@ def _endpoint(question: Mapping[str, Any]) -> Answer:
 
 def _partitions(listed: list[TopicPartition]) -> list[Any]:
     return [[each.topic, each.partitions] for each in listed]
+
+
+def _reconcile(question: Mapping[str, Any]) -> Answer:
+    given = question["member"]
+    member = StreamsMember(
+        "member",
+        process_id=given["process"],
+        state=MemberState.of(given["state"]),
+        member_epoch=given["epoch"],
+        previous_member_epoch=given["previous"],
+        assigned=_assigned(given["assigned"]),
+        pending_revocation=_assigned(given["pending"]),
+    )
+    owned = None if question["owned"] is None else _tuple(question["owned"])
+    processes = _processes(question["holders"])
+    after = reconciled(member, question["epoch"], _tuple(question["target"]), owned, processes)
+    if isinstance(after, Refusal):
+        return {"refused": [int(after.error), after.message]}
+    return {
+        "state": int(after.state),
+        "epoch": after.member_epoch,
+        "previous": after.previous_member_epoch,
+        "assigned": _assigned_answer(after.assigned),
+        "pending": _assigned_answer(after.pending_revocation),
+    }
+
+
+def _tuple(kinds: Mapping[str, Any]) -> TasksTuple:
+    return TasksTuple(*(_tasks(kinds[kind]) for kind in TasksTuple._fields))
+
+
+def _assigned(kinds: Mapping[str, Any]) -> AssignedTasks:
+    active = {
+        each: {int(partition): epoch for partition, epoch in epochs.items()}
+        for each, epochs in kinds["active"].items()
+    }
+    return AssignedTasks(active, _tasks(kinds["standby"]), _tasks(kinds["warmup"]))
+
+
+def _assigned_answer(tasks: AssignedTasks) -> Answer:
+    active = {
+        each: {str(partition): epoch for partition, epoch in epochs.items()}
+        for each, epochs in tasks.active.items()
+    }
+    return {"active": active, "standby": _listed(tasks.standby), "warmup": _listed(tasks.warmup)}
+
+
+def _processes(holders: Mapping[str, Any]) -> TaskProcesses:
+    processes = TaskProcesses()
+    for name, process in holders["active"].items():
+        each, partition = name.split("/")
+        processes.add(AssignedTasks({each: {int(partition): 1}}, {}, {}), process)
+    for kind in ("standby", "warmup"):
+        for name, found in holders[kind].items():
+            each, partition = name.split("/")
+            tasks = {each: frozenset({int(partition)})}
+            for process in found:
+                held = {"standby": {}, "warmup": {}} | {kind: tasks}
+                processes.add(AssignedTasks({}, **held), process)
+    return processes

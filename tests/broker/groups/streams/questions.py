@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker.groups.streams.random_members import assign_questions, store
+from tests.broker.groups.streams.random_steps import step_question
 from tests.broker.groups.streams.random_topologies import configure_question
 
 Question = dict[str, Any]
@@ -33,6 +34,7 @@ def questions(seed: int) -> Iterator[Question]:
         yield question
         yield endpoint_question(chance, question)
         yield from assign_questions(chance, 3)
+        yield step_question(chance)
 
 
 def learn(question: Question, answer: Answer) -> None:
@@ -61,6 +63,6 @@ def endpoint_question(chance: random.Random, configured: Question) -> Question:
 
 def in_our_order(answer: Answer) -> Answer:
     """Return an answer of the kind `endpoint` in an order: Java's immutable maps have none."""
-    if "active" not in answer:
+    if not isinstance(answer.get("active"), list):
         return answer
     return {kind: sorted(listed) for kind, listed in answer.items()}

@@ -1,4 +1,4 @@
-"""Tasks, topologies and endpoints are those that Apache's classes make of the same input."""
+"""Tasks, steps, topologies and endpoints are those that Apache's classes make of the same input."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ def test_the_recorded_answers_have_every_outcome() -> None:
         "configure refused 130",
         "endpoint",
         "endpoint refused -1",
+        "reconcile refused 110",
+        *(f"reconcile {before} to {after}" for before in (1, 2, 3) for after in (1, 2, 3)),
     }
 
 
