@@ -12,6 +12,7 @@ from kraft_wire.apis.rights import AclOperation as Op
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.node.authorization.asker import Passed
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.streams_group_describe import (
     DescribedGroup,
     StreamsGroupDescribeRequest,
@@ -29,6 +30,7 @@ from kraft_wire.wire.generated.streams_group_heartbeat import (
 from kraft_wire.wire.message import Message
 from tests.broker.small_broker import context as context_of
 from tests.node.authorization.guarded_node import (
+    ADMINISTRATOR,
     CLUSTER,
     CLUSTER_NAME,
     GROUP,
@@ -135,3 +137,67 @@ def described_group(group_id: str, *sources: str) -> DescribedGroup:
     subtopology = DescribedSubtopology(source_topics=list(sources))
     topology = DescribedTopology(subtopologies=[subtopology])
     return DescribedGroup(group_id=group_id, group_state="Stable", topology=topology)
+
+
+# -- a member of a whole node --------------------------------------------------------------------
+
+
+def coordinating() -> GuardedDoor:
+    """Return a node that coordinates a group, whose stranger may join, but create nothing."""
+    node = guarded_node("mine", group_streams_initial_rebalance_delay_ms="0")
+    for _ in range(3):
+        request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+        node.ask(request, host=ADMINISTRATOR)
+        node.advance(100)
+    node.permit(GROUP, "g", Op.READ)
+    node.permit(TOPIC, "mine", Op.DESCRIBE)
+    node.permit(TOPIC, "store", Op.DESCRIBE)
+    return node
+
+
+def member(replicas: int) -> StreamsGroupHeartbeatRequest:
+    """Return the first heartbeat of a member whose store has a changelog topic."""
+    request = join("mine")
+    request.member_id, request.process_id, request.rebalance_timeout_ms = "m", "p", 1_000
+    request.active_tasks, request.standby_tasks, request.warmup_tasks = [], [], []
+    assert request.topology is not None
+    request.topology.subtopologies[0].state_changelog_topics[0].replication_factor = replicas
+    return request
+
+
+def beat(node: GuardedDoor, epoch: int) -> StreamsGroupHeartbeatResponse:
+    node.advance(1_000)
+    request = StreamsGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=epoch)
+    answer = node.ask(request)
+    assert isinstance(answer, StreamsGroupHeartbeatResponse)
+    assert answer.error_code == ErrorCode.NONE
+    return answer
+
+
+def details(answer: StreamsGroupHeartbeatResponse) -> list[str]:
+    return [each.status_detail for each in answer.status or ()]
+
+
+def test_the_right_to_create_makes_the_controller_create_and_the_member_run() -> None:
+    node = coordinating()
+    answer = node.ask(member(replicas=1))
+    missing = "Internal topics are missing: store"
+    assert details(answer) == [f"{missing}; Unauthorized to CREATE on topics store."]
+    assert node.node.broker.image.topic("store") is None
+    node.permit(TOPIC, "store", Op.CREATE)
+    assert details(beat(node, answer.member_epoch)) == [missing]
+    assert node.node.broker.image.topic("store") is not None
+    running = beat(node, answer.member_epoch)
+    assert details(running) == []
+    assert [each.partitions for each in running.active_tasks or ()] == [[0]]
+
+
+def test_what_the_controller_refuses_is_told_for_two_heartbeats_and_tried_again() -> None:
+    node = coordinating()
+    node.permit(CLUSTER, CLUSTER_NAME, Op.CREATE)
+    answer = node.ask(member(replicas=3))
+    told = [*details(answer), *(details(beat(node, answer.member_epoch))[0] for _ in range(11))]
+    missing = "Internal topics are missing: store"
+    refused = f"{missing}; Creation failed: store (Unable to replicate the partition 3 time(s)"
+    assert [each.startswith(refused) for each in told] == [False, *[True] * 9, False, True]
+    assert {each for each in told if not each.startswith(refused)} == {missing}
