@@ -140,9 +140,14 @@ class Subject:
         """Return a new name."""
         return f"{self.target.prefix}{self._mark}{kind}-{next(self._names)}"
 
-    def topic(self, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Topic:
-        """Create a topic that the broker under judgment leads, and wait until it serves it."""
-        name = self.name()
+    def topic(
+        self, partitions: int = 1, configs: Mapping[str, str] | None = None, name: str = ""
+    ) -> Topic:
+        """Create a topic that the broker under judgment leads, and wait until it serves it.
+
+        By default it gets a new name.
+        """
+        name = name or self.name()
         topic = CreatableTopic(
             name=name,
             num_partitions=partitions,
