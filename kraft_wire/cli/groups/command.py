@@ -1,8 +1,9 @@
 """`kraft-wire groups`: list, describe, reset and delete groups of any cluster.
 
-Consumer groups of both protocols and share groups have the same verbs. Options are those of
-kafka-consumer-groups and kafka-share-groups; resetting is a dry run until `--execute`. Exit codes:
-0 done, 1 the cluster refused, 2 could not run.
+Consumer groups of both protocols, share groups and streams groups have the same verbs. Options are
+those of kafka-consumer-groups and kafka-share-groups; resetting is a dry run until `--execute`.
+Internal topics of streams groups stay when offsets are reset or groups deleted. Exit codes: 0 done,
+1 the cluster refused, 2 could not run.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,12 +1,13 @@
-"""A group as its coordinator describes it: classic, of the newer protocol, or a share group.
+"""A group as its coordinator describes it: classic, of a newer protocol, a share or streams group.
 
 A group id has one kind, and only its own request shows it: DescribeGroups the classic ones,
-ConsumerGroupDescribe those of KIP-848, ShareGroupDescribe those of KIP-932. They are sent in this
-order until one finds the group.
+ConsumerGroupDescribe those of KIP-848, ShareGroupDescribe those of KIP-932, StreamsGroupDescribe
+those of KIP-1071. They are sent in this order until one finds the group.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final, Protocol
 
 from kraft_wire.cli.groups.facts import GroupFacts, Member
@@ -27,9 +28,20 @@ from kraft_wire.wire.generated.describe_groups import (
     DescribeGroupsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from kraft_wire.wire.generated.share_group_describe import (
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
+)
+from kraft_wire.wire.generated.streams_group_describe import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    TaskIds,
+    Topology,
 )
 
 __all__ = ["described_group", "find_group"]
@@ -38,7 +50,7 @@ _CONSUMER: Final = "consumer"
 _CLASSIC_VERSION_MAX: Final = 5
 """The last that describes a group that does not exist as Dead."""
 _NOT_THIS_KIND: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
-"""The second one where the feature `group.version` or `share.version` is not finalised."""
+"""The second one where the kind's feature, such as `share.version`, is not finalised."""
 
 
 class _Assigned(Protocol):
@@ -61,7 +73,7 @@ def find_group(coordinator: GroupCoordinator) -> GroupFacts | None:
     facts = _classic(coordinator)
     if facts.state.lower() != "dead":
         return facts
-    newer = _consumer(coordinator) or _share(coordinator)
+    newer = _consumer(coordinator) or _share(coordinator) or _streams(coordinator)
     if newer is None and committed_offsets(coordinator, None):
         return replace(facts, state="Empty")  # a group of offsets alone
     return newer
@@ -151,6 +163,77 @@ def _share(coordinator: GroupCoordinator) -> GroupFacts | None:
         for each in found.members
     )
     return GroupFacts(coordinator.group, "share", found.group_state, found.assignor_name, members)
+
+
+def _streams(coordinator: GroupCoordinator) -> GroupFacts | None:
+    """Return a streams group; None without such a group or protocol. Errors: AdminRefused."""
+    request = StreamsGroupDescribeRequest(group_ids=[coordinator.group])
+    if not coordinator.serves(request):
+        return None
+    answer = coordinator.send(
+        request, StreamsGroupDescribeResponse, lambda each: each.groups[0].error_code
+    )
+    (found,) = answer.groups
+    if not _is_of_this_kind(coordinator, found.error_code, found.error_message):
+        return None
+    read = _topics_read(coordinator, found.topology)
+    members = tuple(
+        Member(
+            member_id=each.member_id,
+            instance_id=each.instance_id,
+            client_id=each.client_id,
+            host=each.client_host,
+            partitions=_partitions_of_tasks(each.assignment.active_tasks, read),
+            active_tasks=_task_names(each.assignment.active_tasks),
+            standby_tasks=_task_names(each.assignment.standby_tasks),
+        )
+        for each in found.members
+    )
+    return GroupFacts(coordinator.group, "streams", found.group_state, "", members)
+
+
+def _topics_read(
+    coordinator: GroupCoordinator, topology: Topology | None
+) -> dict[str, dict[str, int]]:
+    """Return the topics that each subtopology reads, and how many partitions those have."""
+    if topology is None:
+        return {}
+    names = {
+        each.subtopology_id: [
+            *each.source_topics,
+            *(topic.name for topic in each.repartition_source_topics),
+        ]
+        for each in topology.subtopologies or ()
+    }
+    request = MetadataRequest(
+        topics=[
+            MetadataRequestTopic(name=name)
+            for name in sorted(set(chain.from_iterable(names.values())))
+        ],
+        allow_auto_topic_creation=False,
+    )
+    answer = coordinator.send(request, MetadataResponse, lambda _: ErrorCode.NONE)
+    sizes = {each.name: len(each.partitions) for each in answer.topics}
+    return {key: {name: sizes.get(name, 0) for name in each} for key, each in names.items()}
+
+
+def _partitions_of_tasks(
+    tasks: Iterable[TaskIds], read: Mapping[str, Mapping[str, int]]
+) -> tuple[TopicPartition, ...]:
+    """Return what tasks read: the partitions of their number in the topics of the subtopology."""
+    found = [
+        TopicPartition(name, index)
+        for task in tasks
+        for name, size in read.get(task.subtopology_id, {}).items()
+        for index in task.partitions
+        if index < size
+    ]
+    return tuple(sorted(found))
+
+
+def _task_names(tasks: Iterable[TaskIds]) -> tuple[str, ...]:
+    """Return tasks by the names that Kafka Streams gives them: `0_3`."""
+    return tuple(f"{each.subtopology_id}_{n}" for each in tasks for n in sorted(each.partitions))
 
 
 def _is_of_this_kind(coordinator: GroupCoordinator, code: int, message: str | None) -> bool:

@@ -7,7 +7,7 @@ from kraft_wire.model import TopicPartition
 
 __all__ = ["GroupFacts", "Kind", "ListedGroup", "Member", "OffsetRow"]
 
-Kind = Literal["classic", "consumer", "share"]
+Kind = Literal["classic", "consumer", "share", "streams"]
 """The protocol of a group's members; a group of offsets alone counts as classic, as in Kafka."""
 
 
@@ -30,6 +30,10 @@ class Member:
     client_id: str
     host: str
     partitions: tuple[TopicPartition, ...]
+    """Of a streams member what its active tasks read."""
+    active_tasks: tuple[str, ...] = ()
+    """Of a streams member: subtopology and partition, `0_3`."""
+    standby_tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

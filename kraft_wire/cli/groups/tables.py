@@ -62,6 +62,7 @@ def group_json(facts: GroupFacts, rows: Sequence[OffsetRow], address: str) -> di
                 "client_id": each.client_id,
                 "host": each.host,
                 "partitions": [key._asdict() for key in each.partitions],
+                **(_tasks_json(each) if facts.kind == "streams" else {}),
             }
             for each in facts.members
         ],
@@ -76,4 +77,11 @@ def group_json(facts: GroupFacts, rows: Sequence[OffsetRow], address: str) -> di
             }
             for each in rows
         ],
+    }
+
+
+def _tasks_json(member: Member) -> dict[str, object]:
+    return {
+        "active_tasks": list(member.active_tasks),
+        "standby_tasks": list(member.standby_tasks),
     }
