@@ -1,1 +1,1 @@
-"""Kafka Streams, exactly once, on clusters whose brokers are killed, and killed itself."""
+"""Kafka Streams, exactly once: on clusters whose brokers are killed, and in a streams group."""

@@ -20,6 +20,8 @@ HEAP_MB = 192
 class Application(Process):
     """`judge.CountingStreams` from a source topic to a target topic."""
 
+    main = "judge.CountingStreams"
+
     def __init__(
         self, home: Path, bootstrap: str, name: str, source: str, target: str, replicas: int
     ) -> None:
@@ -33,4 +35,4 @@ class Application(Process):
         classes = compiled((SOURCES,), path, jars.RELEASE)
         flags = [*LEAN_FLAGS, f"-Xmx{HEAP_MB}m", "-Djudge.level=WARN"]
         path = os.pathsep.join([str(classes), path])
-        return ["java", *flags, "-cp", path, "judge.CountingStreams", *self._arguments]
+        return ["java", *flags, "-cp", path, self.main, *self._arguments]
