@@ -52,6 +52,11 @@ class OtherGroup(Protocol):
         ...
 
     @property
+    def safe_at(self) -> int:
+        """High watermark that commits the newest records of the group."""
+        ...
+
+    @property
     def offsets_expire(self) -> bool:
         """Whether offsets expire, of topics that no member reads."""
         ...
