@@ -3,6 +3,7 @@
 Behaviour:   lists every group that this broker coordinates; filters ignore case, and an unknown
              state or type matches nothing
 Versions:    v4 states (KIP-518) · v5 types (KIP-848)
+Left out:    the last committed state of a group while a newer one waits for the ISR
 """
 
 from collections.abc import Mapping
