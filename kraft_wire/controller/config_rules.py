@@ -47,6 +47,8 @@ _GROUP_LIMITS: Final = (
     ("partition.max.record.locks", ("share",)),
 )
 """A group's number is between the broker's `group.<kind>.min.<key>` and `.max.<key>`."""
+_STANDBY_REPLICAS: Final = "streams.num.standby.replicas"
+_STANDBY_REPLICAS_MAX: Final = "group.streams.max.standby.replicas"
 
 
 def check_resource(resource_type: int, name: str, values: Values, settings: NodeSettings) -> None:
@@ -182,6 +184,7 @@ def _check_group(name: str, values: Values, settings: NodeSettings) -> None:
     for key, kinds in _GROUP_LIMITS:
         for kind in kinds:
             _check_group_limit(kind, key, numbers, settings)
+    _check_standby_replicas(numbers, settings)
     for kind in _GROUP_KINDS:
         _check_session_outlives_heartbeat(kind, numbers, settings)
 
@@ -201,6 +204,14 @@ def _check_group_limit(
     elif number > settings.integer(highest):
         words = f"{kind}.{key} must be less than or equal to {highest}"
     if words is not None:
+        raise Refusal(ErrorCode.INVALID_CONFIG, words)
+
+
+def _check_standby_replicas(numbers: Mapping[str, int], settings: NodeSettings) -> None:
+    number = numbers.get(_STANDBY_REPLICAS, 0)
+    assert number >= 0, "checked by its definition"
+    if number > settings.integer(_STANDBY_REPLICAS_MAX):
+        words = f"{_STANDBY_REPLICAS} must be less than or equal to {_STANDBY_REPLICAS_MAX}"
         raise Refusal(ErrorCode.INVALID_CONFIG, words)
 
 

@@ -213,6 +213,15 @@ def test_a_number_of_a_group_lies_between_the_brokers_limits(key: str, low: int,
     assert above == (INVALID_CONFIG, words)
 
 
+def test_standby_replicas_of_a_group_are_limited_by_the_broker() -> None:
+    """Seen on a node of 4.3.1."""
+    key, limit = "streams.num.standby.replicas", "group.streams.max.standby.replicas"
+    assert refused(GROUP_RESOURCE, "g", {key: "2"}) is None
+    words = f"{key} must be less than or equal to {limit}"
+    assert refused(GROUP_RESOURCE, "g", {key: "3"}) == (INVALID_CONFIG, words)
+    assert refused(GROUP_RESOURCE, "g", {key: "3"}, {limit: "3"}) is None
+
+
 @pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
 def test_a_session_outlives_a_heartbeat(kind: str) -> None:
     """Of what a group does not set, the broker's value counts."""

@@ -10,6 +10,11 @@ import pytest
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
+from kraft_wire.wire.generated.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from kraft_wire.wire.generated.streams_group_describe import StreamsGroupDescribeRequest
 from kraft_wire.wire.generated.streams_group_heartbeat import TopicInfo
 from tests.broker.groups.harness import Harness
@@ -88,3 +93,33 @@ def test_only_an_empty_group_is_deleted() -> None:
     (result,) = harness.send(request, 2).response.results
     assert result.error_code == ErrorCode.NONE
     assert error_of(harness, "group") == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_offsets_of_topics_that_the_topology_reads_are_kept() -> None:
+    """Seen on a node of 4.3.1: one topic is refused, not the group."""
+    harness = streaming("a")
+    harness.create_topic("other")
+    topics = [
+        OffsetDeleteRequestTopic(
+            name=name, partitions=[OffsetDeleteRequestPartition(partition_index=0)]
+        )
+        for name in ("topic", "other")
+    ]
+    request = OffsetDeleteRequest(group_id="group", topics=topics)
+    found = harness.send(request, 0).response
+    assert found.error_code == ErrorCode.NONE
+    errors = {each.name: each.partitions[0].error_code for each in found.topics}
+    assert errors == {"topic": ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, "other": ErrorCode.NONE}
+
+
+def test_an_empty_group_without_offsets_is_removed_in_time() -> None:
+    harness = streaming("a")
+    send(harness, staying(-1, member_id="a"))
+    assert error_of_group(harness) == ErrorCode.NONE
+    harness.advance(2 * harness.settings.offsets_retention_check_interval_ms)
+    assert error_of_group(harness) == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def error_of_group(harness: Harness) -> int:
+    (group,) = describe(harness, "group")
+    return int(group.error_code)

@@ -74,8 +74,7 @@ def _validate_delete(shard: GroupShard, group_id: str) -> ErrorCode:
     if other is not None and other.kind is GroupType.SHARE:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if other is not None:
-        is_known = other.is_empty or other.kind is GroupType.CONSUMER
-        return ErrorCode.NONE if is_known else ErrorCode.NON_EMPTY_GROUP
+        return ErrorCode.NONE
     group = shard.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
