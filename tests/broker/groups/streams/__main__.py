@@ -23,6 +23,7 @@ from tests.broker.groups.streams.questions import (
     in_our_order,
     learn,
     questions,
+    rare_questions,
 )
 
 RECORDED_OF_A_KIND = 12
@@ -98,7 +99,8 @@ def main() -> None:
     arguments = parser.parse_args()
     apache = ApacheStreams()
     if arguments.write:
-        RECORDED.write_text("".join(recordable(compared(apache, 0, LOOKED_AT))))
+        rare = [json.dumps([each, apache.ask(each)]) + "\n" for each in rare_questions()]
+        RECORDED.write_text("".join((*rare, *recordable(compared(apache, 0, LOOKED_AT)))))
     else:
         pairs = compared(apache, arguments.seed, arguments.questions)
         for name, count in sorted(Counter(outcome(*pair) for pair in pairs).items()):
