@@ -99,11 +99,14 @@ def test_streams_group_is_listed_and_described_as_apaches_tool_does(
     }
     assert tasks == tasks_by_tool(commands, name)
     assert sorted(tasks.values()) == [(["0_0"], ["0_1"]), (["0_1"], ["0_0"])]
+    one = application.members[0]
+    assert application.cluster.commits(name, name, "one", one.epoch) == [0, 0]
+    rows = re.findall(rf"^{name} +{name} +(\d+) +(\d+)", told_by_tool(commands, name), re.MULTILINE)
+    assert sorted(rows) == [("0", "0"), ("1", "0")]
     state = told_by_tool(commands, name, "--state")
     assert re.search(rf"^{name} +\S+ \(\d+\) +Stable +2$", state, re.MULTILINE), state
 
 
-@pytest.mark.java
 def test_offsets_of_a_streams_group_are_shown_with_their_owners(
     commands: Commands, application: Application
 ) -> None:
@@ -116,8 +119,6 @@ def test_offsets_of_a_streams_group_are_shown_with_their_owners(
     assert owners == {
         each: application.members[n].active["0"][0] for n, each in enumerate(("one", "two"))
     }
-    rows = re.findall(rf"^{name} +{name} +(\d+) +(\d+)", told_by_tool(commands, name), re.MULTILINE)
-    assert sorted(rows) == [("0", "0"), ("1", "0")]
     members = commands.did("groups", "describe", name, "--members")
     assert sorted(re.findall(rf"{name}-\d", members)) == [f"{name}-0", f"{name}-1"]
 

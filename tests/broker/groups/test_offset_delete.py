@@ -19,6 +19,7 @@ from tests.broker.groups.requests import (
     Member,
     committed,
 )
+from tests.broker.groups.test_streams_group_heartbeat import joining
 
 
 def delete_request(group_id: str = "group", topic: str = "topic") -> OffsetDeleteRequest:
@@ -47,6 +48,17 @@ def test_offsets_of_a_topic_that_a_member_reads_are_kept() -> None:
     member = stable_member(harness)
     member.commit()
     member.commit("another")
+    assert partition_errors(harness, delete_request()) == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC] * 2
+    assert partition_errors(harness, delete_request(topic="another")) == [ErrorCode.NONE] * 2
+    assert committed(harness) == {("topic", 0): 1}
+
+
+def test_offsets_of_a_topic_that_a_streams_member_reads_are_kept() -> None:
+    """A streams group tells what it reads, as in 4.3.1; classic members may not."""
+    harness = with_topic()
+    harness.create_topic("another", 2)
+    Member(harness).commit()
+    assert harness.send(joining(), 0).error == ErrorCode.NONE
     assert partition_errors(harness, delete_request()) == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC] * 2
     assert partition_errors(harness, delete_request(topic="another")) == [ErrorCode.NONE] * 2
     assert committed(harness) == {("topic", 0): 1}
