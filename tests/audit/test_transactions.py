@@ -206,6 +206,8 @@ def test_a_marker_that_ends_nothing_is_a_note(directory: Directory) -> None:
     directory.write(1)
     directory.end(1, abort=False)
     directory.end(1, abort=False)
+    (finding,) = directory.audit()
+    assert finding.detail == "the marker of producer 1 ends no open transaction"
     directory.end(9, abort=True)
     (finding,) = directory.audit()
     assert (finding.check, finding.severity, finding.offset) == ("marker", "info", 2)
