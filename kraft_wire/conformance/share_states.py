@@ -112,11 +112,13 @@ def _coordinator(broker: Subject, of: SharePartition) -> int:
 
 
 def _await_state(broker: Subject, of: SharePartition) -> None:
-    """Wait until the coordinator has loaded its partition of states."""
+    """Wait until the coordinator has loaded its partition of states, and knows the topic."""
+    is_there = of.topic_id != MADE_UP and of.partition == 0
     for _ in broker.attempts("the share coordinator to serve"):
         summary = broker.prepare(summarize(of), summing.ReadShareGroupStateSummaryResponse)
         code = summary.results[0].partitions[0].error_code
-        if code not in _NOT_YET:
+        is_unknown = is_there and code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if code not in _NOT_YET and not is_unknown:
             return
 
 

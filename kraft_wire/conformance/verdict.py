@@ -47,7 +47,7 @@ class ConnectionClosed(Mismatch):
 
 
 class NothingYet(Mismatch):
-    """The response is empty where something is expected, and a broker may be late with it.
+    """The response lacks what is expected, and the broker may only be late with it.
 
     The case runs again before it counts as failed.
     """
