@@ -183,7 +183,8 @@ def _use_a_producer_id(target: Target) -> None:
     version = min(target.versions.get(InitProducerIdRequest.API_KEY, (0, -1))[1], 1)
     if version >= InitProducerIdRequest.MIN_VERSION:
         with _connected(target) as connection:
-            connection.ask(InitProducerIdRequest(), version, InitProducerIdResponse)
+            request = InitProducerIdRequest(transactional_id=None)
+            connection.ask(request, version, InitProducerIdResponse)
 
 
 def _delete_topics(target: Target, names: Sequence[str]) -> None:

@@ -14,6 +14,10 @@ from kraft_wire.conformance.command import app
 from kraft_wire.conformance.profile import profile_names, read_profile
 from kraft_wire.conformance.verdict import Outcome, Verdict
 from kraft_wire.wire.generated.create_topics import CreateTopicsResponse
+from kraft_wire.wire.generated.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.generated.messages import MESSAGES
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
@@ -130,6 +134,18 @@ def refused_topics(api_key: int, version: int, response: bytes) -> bytes:
     message, _ = CreateTopicsResponse.decode(response, version, head)
     message.topics[0].error_code = 44
     return response[:head] + message.encode(version)
+
+
+def test_no_row_gets_the_first_producer_id_of_a_cluster(tmp_path: Path) -> None:
+    """It is 0, which can also mean none."""
+    with ServerProcess(tmp_path) as fresh:
+        judged(targets(fresh.bootstrap), f"{CASE}/11")
+        with BrokerConnection(fresh.bootstrap) as connection:
+            request = InitProducerIdRequest(
+                transactional_id=None, producer_id=-1, producer_epoch=-1
+            )
+            found = connection.send(request, InitProducerIdResponse)
+    assert (found.error_code, found.producer_id) == (0, 1)
 
 
 def test_topics_of_cases_are_deleted(server: ServerProcess) -> None:
