@@ -23,8 +23,13 @@ SEEN_WITH_VALUES_ONLY = {
     "kraft_wire_throttled_connections",
     *("kafka_server_leaderreplication_byte_rate", "kafka_server_followerreplication_byte_rate"),
     "kafka_server_socketservermetrics_successful_authentication_total",
+    "kafka_server_group_coordinator_metrics_consumer_group_count",
+    "kafka_server_sharesessioncache_sharesessionscount",
+    "kafka_server_sharesessioncache_sharepartitionscount",
+    "kafka_server_sharegroupmetrics_recordacknowledgements_total",
+    "kafka_server_sharepartitionmetrics_inflightmessagecount",
 }
-"""Metrics that have no sample where there is no group and no refusal."""
+"""Metrics that have no sample where there is no group, no share session and no refusal."""
 
 
 def told(title: str) -> list[list[str]]:
