@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.broker.context import PARKED
+from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
@@ -263,3 +265,24 @@ def test_a_topic_that_came_and_went_is_looked_at() -> None:
     harness.delete_topic("later")
     assert send(harness, staying(known)).error == ErrorCode.NONE
     assert group_in(harness).epoch == epoch + 1
+
+
+def test_an_answer_without_records_waits_for_what_the_isr_does_not_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """848: a failover may lose what it shows. Kafka answers a "read after all" only then, too."""
+    harness = with_topic()
+    epoch = send(harness, joining()).response.member_epoch
+    written = harness.store.end_offset(0)
+    group_in(harness).safe_at = written
+    assert not send(harness, staying(epoch)).is_parked, "all is committed"
+    waited: list[Any] = []
+
+    def park(_: Any, context: Any, required: Any, answer: Any) -> Any:
+        waited.append(required)
+        return PARKED
+
+    monkeypatch.setattr(CommitWaits, "answer_when_committed", park)
+    monkeypatch.setattr(harness.store, "high_watermark", lambda _: written - 1)
+    assert send(harness, staying(epoch)).is_parked
+    assert waited == [{0: written}]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.broker.context import PARKED
+from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -330,3 +332,27 @@ def test_a_topic_that_is_not_read_any_more_goes_before_the_next_target() -> None
     assert len(taken.assignment.topic_partitions) == 2
     left = send(harness, staying(3, subscribed_topic_names=["topic"]))
     assert (left.response.member_epoch, assigned(left)) == (3, [0])
+
+
+def test_an_answer_without_records_waits_for_what_the_isr_does_not_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """932: a failover may lose what it shows."""
+    harness = sharing("member")
+    shard = harness.groups.shard_of("group")
+    assert isinstance(shard, GroupShard)
+    group = shard.other_groups["group"]
+    assert isinstance(group, ShareGroup)
+    epoch, written = group.members["member"].member_epoch, harness.store.end_offset(0)
+    group.safe_at = written
+    assert not send(harness, staying(epoch)).is_parked, "all is committed"
+    waited: list[Any] = []
+
+    def park(_: Any, context: Any, required: Any, answer: Any) -> Any:
+        waited.append(required)
+        return PARKED
+
+    monkeypatch.setattr(CommitWaits, "answer_when_committed", park)
+    monkeypatch.setattr(harness.store, "high_watermark", lambda _: written - 1)
+    assert send(harness, staying(epoch)).is_parked
+    assert waited == [{0: written}]

@@ -25,10 +25,13 @@ def write(
 ) -> Appended:
     """Append the records as one batch and apply them; after an error nothing has changed.
 
-    The group is what its log says: it changes by reading its own records.
+    The group is what its log says: it changes by reading its own records. An answer without records
+    waits for the group's last ones, as in Kafka.
     """
     if not records:
-        return Appended(ErrorCode.NONE)
+        # The answer shows what was written before, and a failover may lose that.
+        is_committed = group.safe_at <= shard.log.high_watermark()
+        return Appended(ErrorCode.NONE, None if is_committed else group.safe_at)
     appended = shard.log.append_for_later(records, at)
     if appended.error is ErrorCode.NONE:
         apply(group, records, appended, at)
