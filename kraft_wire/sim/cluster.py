@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from typing import Final
 
+from kraft_wire.metadata.image import GROUP_RESOURCE
 from kraft_wire.sim.clients.askers import OffsetQueryClient
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.careless_producers import CarelessProducer
+from kraft_wire.sim.clients.consumer_members import ConsumerMember
 from kraft_wire.sim.clients.consumers import Consumer
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
 from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.clients.members import GroupMember
 from kraft_wire.sim.clients.producers import Producer
+from kraft_wire.sim.clients.share_members import SHARE_GROUP, ShareMember
 from kraft_wire.sim.clients.stable_consumers import StableConsumer
 from kraft_wire.sim.clients.stale_members import StaleMember
 from kraft_wire.sim.clients.transactors import AgedTransactor, Transactor
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.share_history import ShareHistory
 from kraft_wire.sim.judge.transactions.history import TransactionHistory
 from kraft_wire.sim.machine_state import MachineState, running
 from kraft_wire.sim.scheduler import stream
@@ -35,12 +39,19 @@ from kraft_wire.wire.generated.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from kraft_wire.wire.generated.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kraft_wire.wire.message import Message
 
 __all__ = ["Cluster"]
 
 _LOOK_EVERY_US: Final = 300_000
 _ADMIN_TIMEOUT_US: Final = 3_000_000
+_RESET: Final = "share.auto.offset.reset"
+_EARLIEST: Final = "earliest"
 _PRODUCER_KINDS: Final = ((-1, True), (-1, False), (-1, True), (1, False))
 """acks, and whether it is idempotent; in turn."""
 _UPKEEP_CONSUMERS_MAX: Final = 2
@@ -103,6 +114,23 @@ class Cluster:
         if judge.transactions is not None:
             self.transactions = TransactionHistory(judge.transactions)
             self._add_transactors(self.transactions)
+        self.consumer_members: list[ConsumerMember] = []
+        if judge.groups is not None:
+            self.consumer_members = [
+                ConsumerMember(
+                    context,
+                    judge.groups,
+                    140 + at,
+                    self.topics[0],
+                    is_static=at < setup.static_members,
+                )
+                for at in range(setup.consumer_members)
+            ]
+        self.shares: ShareHistory | None = None
+        self.share_members: list[ShareMember] = []
+        self._has_reset = False
+        if setup.share_members:
+            self._add_share_members()
         self.reader = GroupMember(context, 60, self.topics[0])
         self.reader.is_last = True
         self._generations: list[int] = []
@@ -134,10 +162,34 @@ class Cluster:
             topic = self.topics[at % len(self.topics)]
             self.consumers.append(StableConsumer(context, history, 130 + at, topic))
 
+    def _add_share_members(self) -> None:
+        """Make the members of the share group, which begins at the start of each log."""
+        setup = self.stage.setup.data
+        self.shares = ShareHistory(self.stage, self.judge.looked, setup.delivery_limit)
+        self.share_members = [
+            ShareMember(self.context, self.shares, 150 + at, self.topics[0], self._is_reset_known)
+            for at in range(setup.share_members)
+        ]
+
+    def _is_reset_known(self) -> bool:
+        """Whether every broker knows that the share group reads its topic from the start."""
+        if not self._has_reset:
+            brokers = [
+                each for each in running(self.stage.machines.values()) if each.is_broker_only
+            ]
+            nodes = [each.node for each in brokers if each.node is not None]
+            images = [node.broker.image for node in nodes]
+            self._has_reset = bool(images) and all(
+                image.config(GROUP_RESOURCE, SHARE_GROUP).get(_RESET) == _EARLIEST
+                for image in images
+            )
+        return self._has_reset
+
     @property
     def clients(self) -> list[BrokerClient]:
         """All clients of brokers but the last reader."""
-        groups = [*self.members, *self.stale_members]
+        groups: list[BrokerClient] = [*self.members, *self.stale_members]
+        groups += [*self.consumer_members, *self.share_members]
         others = [*self.askers, *self.careless, *self.transactors]
         return [*self.producers, *self.consumers, *groups, *others]
 
@@ -154,6 +206,8 @@ class Cluster:
         missing = self._missing_topics()
         if missing and not self.operator.is_busy:
             self.order(self.creation(missing[0]))
+        elif self.share_members and not self._is_reset_known() and not self.operator.is_busy:
+            self.order(_reset_to_earliest())
         if not self.is_over:
             self.stage.scheduler.after(_LOOK_EVERY_US, self._keep_topics)
 
@@ -198,6 +252,10 @@ class Cluster:
             transactor.is_done = True
         for member in self.members:
             member.is_resting = True
+        for client in self.consumer_members:
+            client.rest()
+        for sharer in self.share_members:
+            sharer.rest()
 
     def why_unsettled(self) -> str | None:
         """Return what has not settled, None if all has."""
@@ -224,7 +282,24 @@ class Cluster:
         generations = sorted({member.generation for member in self.members})
         if len(generations) > 1 or -1 in generations:
             return f"members are in generations {generations}"
-        return None
+        if self.context.settled_us is not None:
+            return None
+        if self.shares is not None:
+            why = self.shares.why_undelivered(self.truth.of_topic(self.topics[0]))
+            if why is not None:
+                return why
+        return self._why_group_is_not_shared()
+
+    def _why_group_is_not_shared(self) -> str | None:
+        """Return why the consumer group is not settled: one epoch, and each partition owned."""
+        if not self.consumer_members:
+            return None
+        epochs = sorted({member.epoch for member in self.consumer_members})
+        if len(epochs) > 1 or 0 in epochs:
+            return f"consumer members are in epochs {epochs}"
+        wanted = {(each.topic_id, each.number) for each in self.truth.of_topic(self.topics[0])}
+        owned = {place for member in self.consumer_members for place in member.owned}
+        return None if owned == wanted else f"consumer members own {owned} of {wanted}"
 
     def why_group_moves(self) -> str | None:
         """Return why the group has not settled: the generation of a member has changed recently."""
@@ -261,7 +336,7 @@ class Cluster:
     def read_offsets(self) -> None:
         """Have a client read the committed offsets, at the very end."""
         self.context.settled_us = self.stage.now_us
-        for member in self.members:
+        for member in (*self.members, *self.consumer_members, *self.share_members):
             member.is_done = True
         self.reader.start()
 
@@ -277,3 +352,11 @@ class Cluster:
         if node is None or not machine.is_broker_only:
             return False
         return any(each.is_offline for each in node.broker.logs.usage())
+
+
+def _reset_to_earliest() -> IncrementalAlterConfigsRequest:
+    config = AlterableConfig(name=_RESET, config_operation=0, value=_EARLIEST)
+    resource = AlterConfigsResource(
+        resource_type=GROUP_RESOURCE, resource_name=SHARE_GROUP, configs=[config]
+    )
+    return IncrementalAlterConfigsRequest(resources=[resource])

@@ -56,7 +56,7 @@ _ADMINISTERED = {
 _FORMATTED_CHECKPOINT = f"{METADATA_DIRECTORY}/{0:020d}-{0:010d}.checkpoint"
 
 _NOT_DRAWN = dict.fromkeys((GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION), 0)
-"""Groups of these kinds are not drawn, so seeds stay what they were without the features."""
+"""Most seeds have no groups of these kinds, and stay what they were without the features."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +189,10 @@ def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wal
     levels = {METADATA_VERSION: setup.metadata_version} if setup.metadata_version else {}
     if setup.data.transactors:
         levels[TRANSACTION_VERSION] = setup.data.transaction_version
+    if setup.data.consumer_members:
+        levels[GROUP_VERSION] = 1
+    if setup.data.share_members:
+        levels[SHARE_VERSION] = 1
     fs.make_directory(ROOT)
     if setup.is_dynamic and node_id in setup.voters and generation == 0:
         fs.make_directory(METADATA_DIRECTORY)

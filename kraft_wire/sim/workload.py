@@ -15,6 +15,16 @@ __all__ = ["AGED_EPOCH", "AGED_ID", "Workload"]
 AGED_ID: Final = "aged"
 """A transactional id whose producer's epochs are almost used up when it is first used."""
 AGED_EPOCH: Final = 32_765
+_LOCK_MS: Final = 1_000
+"""The shortest lock of a share group's record that a broker may have."""
+# Without an interval between targets: it is counted by the wall clock, which jumps by an hour.
+_CONSUMER_GROUPS: Final = {
+    "group.consumer.assignment.interval.ms": 0,
+    "group.consumer.heartbeat.interval.ms": 200,
+    "group.consumer.min.heartbeat.interval.ms": 200,
+    "group.consumer.min.session.timeout.ms": 1_500,
+    "group.consumer.session.timeout.ms": 1_500,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +93,14 @@ class Workload:
     transaction_timeout_ms: int = 2_000
     id_expiration_ms: int = 604_800_000
     """`transactional.id.expiration.ms`."""
+    consumer_members: int = 0
+    """Of one consumer group (KIP-848)."""
+    static_members: int = 0
+    """How many of them are static."""
+    share_members: int = 0
+    """Of one share group (KIP-932)."""
+    delivery_limit: int = 5
+    """`group.share.delivery.count.limit`."""
 
     def settings(self, brokers_count: int) -> dict[str, object]:
         """Return the entries in the `server.properties` of brokers and controllers.
@@ -112,7 +130,26 @@ class Workload:
             found["log.flush.interval.messages"] = 1
         if self.transactors:
             found |= self._transaction_settings(brokers_count)
+        if self.consumer_members:
+            found |= _CONSUMER_GROUPS
+        if self.share_members:
+            found |= self._share_settings(brokers_count)
         return found
+
+    def _share_settings(self, brokers_count: int) -> dict[str, object]:
+        return {
+            "group.share.assignment.interval.ms": 0,
+            "group.share.delivery.count.limit": self.delivery_limit,
+            "group.share.heartbeat.interval.ms": 200,
+            "group.share.min.heartbeat.interval.ms": 200,
+            "group.share.min.record.lock.duration.ms": _LOCK_MS,
+            "group.share.min.session.timeout.ms": 1_500,
+            "group.share.record.lock.duration.ms": _LOCK_MS,
+            "group.share.session.timeout.ms": 1_500,
+            "share.coordinator.state.topic.min.isr": self.min_isr,
+            "share.coordinator.state.topic.num.partitions": 1,
+            "share.coordinator.state.topic.replication.factor": min(self.replicas, brokers_count),
+        }
 
     def _transaction_settings(self, brokers_count: int) -> dict[str, object]:
         return {

@@ -23,7 +23,8 @@ BrokersOption = Annotated[
 FocusOption = Annotated[
     str | None,
     typer.Option(
-        metavar="membership|transactions", help="Concentrate on voter set changes or transactions."
+        metavar="membership|transactions|groups",
+        help="Concentrate on voter set changes, transactions, or consumer and share groups.",
     ),
 ]
 EventsOption = Annotated[

@@ -16,12 +16,12 @@ class CannotRun(Exception):
 
 def check_focus(focus: str | None, brokers: int | None) -> None:
     """Raise CannotRun for an unknown --focus, or one that does not go with --brokers as it is."""
-    if focus not in (None, "membership", "transactions"):
-        raise CannotRun(f"--focus {focus}: expected membership or transactions")
+    if focus not in (None, "membership", "transactions", "groups"):
+        raise CannotRun(f"--focus {focus}: expected membership, transactions or groups")
     if focus == "membership" and brokers is not None:
         raise CannotRun("--focus membership excludes --brokers")
-    if focus == "transactions" and brokers is None:
-        raise CannotRun("--focus transactions needs --brokers")
+    if focus in ("transactions", "groups") and brokers is None:
+        raise CannotRun(f"--focus {focus} needs --brokers")
 
 
 def seed_range(text: str) -> range:

@@ -83,6 +83,16 @@ class ClientLink:
         self.traffic.client_sent(self.place, connection, data)
         self.stage.network.send(connection, self, data)
 
+    @property
+    def connection(self) -> SimConnection | None:
+        """The present connection, None without one."""
+        return self._connection
+
+    def hang_up(self) -> None:
+        """Close the connection, while no request is in flight."""
+        assert self._asked is None, self._asked
+        self._hang_up()
+
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None
         self._target, self._buffer, self._outgoing = None, bytearray(), b""

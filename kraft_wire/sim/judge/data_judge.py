@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.judge.group_epochs import GroupEpochs
 from kraft_wire.sim.judge.isr_watch import IsrWatch
 from kraft_wire.sim.judge.log_watch import SeenBatch
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
@@ -38,6 +39,8 @@ class DataJudge(ReplicaJudge):
     """Judges compaction and retention, where the plan has any."""
     transactions: TransactionWatch | None = None
     """Judges transactions, where the plan has any."""
+    groups: GroupEpochs | None = None
+    """Judges consumer groups, where the plan has any."""
     isr_watch: IsrWatch = field(init=False)
     """Judges how long a replica that does not fetch stays in an ISR."""
 
@@ -49,6 +52,8 @@ class DataJudge(ReplicaJudge):
             self.upkeep = UpkeepJudge(self)
         if self.stage.setup.data.transactors:
             self.transactions = TransactionWatch(self)
+        if self.stage.setup.data.consumer_members:
+            self.groups = GroupEpochs(self.looked)
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -271,6 +276,8 @@ class DataJudge(ReplicaJudge):
             self.truth.group_records(truth, batch)
             if self.transactions is not None:
                 self.transactions.committed(truth, watch.machine.id, batch)
+            if self.groups is not None:
+                self.groups.committed(truth, watch.machine.id, batch)
 
     def _held_by_isr(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
         """S23: the whole ISR of the metadata has it, and as many replicas as were promised.

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from kraft_wire.sim.judge.invariants import kinds_of
 from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.plans.group_plan import with_groups
 from kraft_wire.sim.plans.membership_plan import drawn_membership_plan
 from kraft_wire.sim.plans.metadata_upkeep_plan import with_metadata_upkeep
 from kraft_wire.sim.plans.plan import Plan, drawn_plan
@@ -125,13 +126,15 @@ def drawn(
 
     `nodes` is the number of voters of a quorum, by default from the seed. `focus` "membership"
     draws a quorum whose voters change, lag and lose their disks; "transactions" a cluster that has
-    transactions.
+    transactions; "groups" one that has a consumer group or a share group, and no transactions.
     """
     if focus == "membership":
         return drawn_membership_plan(seed, nodes=nodes, events=events)
     if brokers is None:
         return with_metadata_upkeep(drawn_plan(seed, nodes=nodes, events=events))
     plan = drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
+    if focus == "groups":
+        return with_metadata_upkeep(with_groups(plan))
     plan = with_transactions(plan, always=focus == "transactions")
     return with_metadata_upkeep(plan)
 
