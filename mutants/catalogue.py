@@ -51,7 +51,7 @@ class Check:
     seeds: tuple[int, ...] = ()
     storm: bool = False
     focus: str | None = None
-    """What seeds are about: "membership" of `node`, "transactions" of `cluster`, or as drawn."""
+    """What seeds are about: "membership" of `node`, "transactions" or "groups" of `cluster`."""
     events: int = 1_200
     names: tuple[str, ...] = ()
     """Crash scenarios, kinds of file, conformance cases, or node ids of tests."""

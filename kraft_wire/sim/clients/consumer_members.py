@@ -1,6 +1,6 @@
 """Members of a consumer group (KIP-848): they take what they are told, read it, and commit.
 
-A member sends heartbeats with its epoch and what it owns, gives partitions back at once when it is
+A member sends heartbeats with its epoch and what it owns, gives partitions back a while after it is
 told to, reads committed records of the others, and commits its positions with its epoch. Some are
 static, and leave for a while; some vanish, and come back under another id. Each committed offset
 has a unique note as its metadata, by which it is found again.
@@ -49,6 +49,8 @@ _LEFT, _LEFT_FOR_A_WHILE = -1, -2
 _LEAVES_SHARE: Final = 0.05
 _VANISHES_SHARE: Final = 0.03
 _READS_AGAIN_SHARE: Final = 0.1
+_GIVES_BACK_SHARE: Final = 0.5
+"""Of the heartbeats after which it stops to read what it was told to revoke."""
 _STRAYS_SHARE: Final = 0.03
 _VANISHED_US: Final = 2_500_000
 _NEVER_COMMITTED: Final = 1 << 40
@@ -75,6 +77,8 @@ class ConsumerMember(CoordinatedClient):
         self.epoch = 0
         """0 while it has no place in the group."""
         self.owned: frozenset[Place] = frozenset()
+        """What it reads and commits: its assignment, and what it has not given back yet."""
+        self._assigned: frozenset[Place] = frozenset()
         self.is_resting = False
         """Whether it only stays in the group."""
         self._positions: dict[Place, int] = {}
@@ -147,10 +151,15 @@ class ConsumerMember(CoordinatedClient):
 
     def _lose_place(self) -> None:
         self.epochs.dropped(self.group, self.member_id)
-        self.epoch, self.owned, self._positions = 0, frozenset(), {}
+        self.epoch, self._positions = 0, {}
+        self.owned = self._assigned = frozenset()
         self._must_tell = True
 
     def _heartbeat(self) -> None:
+        if self.owned - self._assigned and self.random.random() < _GIVES_BACK_SHARE:
+            self.context.history.counts["consumer partition revoked"] += 1
+            self.owned &= self._assigned
+            self.epochs.gave_back(self.group, self.member_id, self.owned)
         is_full = self.epoch == 0 or self._must_tell
         topics: dict[bytes, TopicPartitions] = {}
         for topic_id, number in sorted(self.owned):
@@ -184,15 +193,15 @@ class ConsumerMember(CoordinatedClient):
                 for number in each.partitions
             )
             self.context.history.counts["consumer assignment told"] += 1
-        gone = self.owned - owned
+            self._assigned = owned
+            owned |= self.owned
         if not self.epochs.told(node_id, self.group, self.member_id, response.member_epoch, owned):
             self._lose_place()
             self.later(self.think_us)
             return
-        self.context.history.counts["consumer partition revoked"] += len(gone)
         self._must_tell = False
         self.epoch, self.owned = response.member_epoch, owned
-        self._positions = {at: each for at, each in self._positions.items() if at in owned}
+        self._positions = {at: n for at, n in self._positions.items() if at in owned}
         self.later(self.think_us)
 
     def _leave(self, epoch: int) -> None:
@@ -217,7 +226,8 @@ class ConsumerMember(CoordinatedClient):
     def _vanish(self) -> None:
         """Go without a word, for longer than a session lasts, and come back as another one."""
         self.context.history.counts["consumer member vanished"] += 1
-        self.epoch, self.owned, self._positions = 0, frozenset(), {}
+        self.epoch, self._positions = 0, {}
+        self.owned = self._assigned = frozenset()
         self.epochs.dropped(self.group, self.member_id)
         self.member_id, self._must_tell = self.new_member_id(), True
         self.later(_VANISHED_US)

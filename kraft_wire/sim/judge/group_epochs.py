@@ -155,6 +155,12 @@ class GroupEpochs:
         member.told_epoch, member.told = epoch, owned
         return True
 
+    def gave_back(self, group: str, member_id: str, owned: frozenset[Place]) -> None:
+        """A member stops to use all but these partitions."""
+        member = self.members.get(group, {}).get(member_id)
+        if member is not None:
+            member.told &= owned
+
     def dropped(self, group: str, member_id: str) -> None:
         """A member has lost its place, or gives everything back."""
         member = self.members.get(group, {}).get(member_id)
