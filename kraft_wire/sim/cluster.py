@@ -114,23 +114,7 @@ class Cluster:
         if judge.transactions is not None:
             self.transactions = TransactionHistory(judge.transactions)
             self._add_transactors(self.transactions)
-        self.consumer_members: list[ConsumerMember] = []
-        if judge.groups is not None:
-            self.consumer_members = [
-                ConsumerMember(
-                    context,
-                    judge.groups,
-                    140 + at,
-                    self.topics[0],
-                    is_static=at < setup.static_members,
-                )
-                for at in range(setup.consumer_members)
-            ]
-        self.shares: ShareHistory | None = None
-        self.share_members: list[ShareMember] = []
-        self._has_reset = False
-        if setup.share_members:
-            self._add_share_members()
+        self._add_group_members()
         self.reader = GroupMember(context, 60, self.topics[0])
         self.reader.is_last = True
         self._generations: list[int] = []
@@ -162,14 +146,30 @@ class Cluster:
             topic = self.topics[at % len(self.topics)]
             self.consumers.append(StableConsumer(context, history, 130 + at, topic))
 
-    def _add_share_members(self) -> None:
-        """Make the members of the share group, which begins at the start of each log."""
-        setup = self.stage.setup.data
-        self.shares = ShareHistory(self.stage, self.judge.looked, setup.delivery_limit)
-        self.share_members = [
-            ShareMember(self.context, self.shares, 150 + at, self.topics[0], self._is_reset_known)
-            for at in range(setup.share_members)
-        ]
+    def _add_group_members(self) -> None:
+        """Make the members of the consumer group, and of the share group.
+
+        The share group begins at the start of each log.
+        """
+        context, setup = self.context, self.stage.setup.data
+        topic, groups = self.topics[0], self.judge.groups
+        self.consumer_members: list[ConsumerMember] = []
+        if groups is not None:
+            statics = setup.static_members
+            self.consumer_members = [
+                ConsumerMember(context, groups, 140 + at, topic, is_static=at < statics)
+                for at in range(setup.consumer_members)
+            ]
+        self.shares: ShareHistory | None = None
+        self.share_members: list[ShareMember] = []
+        self._has_reset = False
+        if setup.share_members:
+            shares = ShareHistory(self.stage, self.judge.looked, setup.delivery_limit)
+            self.shares = shares
+            self.share_members = [
+                ShareMember(context, shares, 150 + at, topic, self._is_reset_known)
+                for at in range(setup.share_members)
+            ]
 
     def _is_reset_known(self) -> bool:
         """Whether every broker knows that the share group reads its topic from the start."""

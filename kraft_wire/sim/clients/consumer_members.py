@@ -2,7 +2,7 @@
 
 A member sends heartbeats with its epoch and what it owns, gives partitions back a while after it is
 told to, reads committed records of the others, and commits its positions with its epoch. Some are
-static, and leave for a while; some vanish, and come back under another id. Each committed offset
+static, and leave for a while; some vanish, and return under another id. Each committed offset
 has a unique note as its metadata, by which it is found again.
 """
 
@@ -205,7 +205,7 @@ class ConsumerMember(CoordinatedClient):
         self.later(self.think_us)
 
     def _leave(self, epoch: int) -> None:
-        """Leave; a static member only for a while, and it comes back under another id."""
+        """Leave; a static member only for a while, and it returns under another id."""
         request = ConsumerGroupHeartbeatRequest(
             group_id=self.group,
             member_id=self.member_id,
@@ -224,7 +224,7 @@ class ConsumerMember(CoordinatedClient):
         self.ask_coordinator(request, left)
 
     def _vanish(self) -> None:
-        """Go without a word, for longer than a session lasts, and come back as another one."""
+        """Go without a word, for longer than a session lasts, and return as another one."""
         self.context.history.counts["consumer member vanished"] += 1
         self.epoch, self._positions = 0, {}
         self.owned = self._assigned = frozenset()

@@ -1,8 +1,8 @@
 """Members of a share group (KIP-932): they fetch records, and accept, release or reject them.
 
 A member keeps its place with heartbeats, has a share session with each leader of its partitions,
-and acknowledges with the next fetch or alone. It forgets some records until their locks end, and
-sometimes loses its connection or leaves.
+and acknowledges with the next fetch or alone. It leaves some records alone until their locks end,
+and sometimes loses its connection or leaves.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Session:
     epoch: int = 0
     partitions: list[tuple[Uuid, int]] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
-    """Acquired, and neither acknowledged nor forgotten."""
+    """Acquired, and neither acknowledged nor left alone."""
 
 
 class ShareMember(CoordinatedClient):
@@ -175,7 +175,7 @@ class ShareMember(CoordinatedClient):
             self._fetch(node_id, session, here, acknowledged)
 
     def _decided(self, session: _Session) -> list[tuple[Batch, int]]:
-        """Return the records to acknowledge, with how; the others are forgotten."""
+        """Return the records to acknowledge, with how; the others are left alone."""
         batches, session.batches = session.batches, []
         found = []
         for batch in batches:
