@@ -105,6 +105,17 @@ def test_a_frame_that_only_begins_takes_memory_as_it_arrives(arrived: int) -> No
     assert framing.room_bytes <= max(64 * 1024, 4 * arrived)
 
 
+@pytest.mark.parametrize("arrived", [0, 3, 10, 70_000])
+def test_bytes_of_a_frame_that_has_not_come_whole_are_counted(arrived: int) -> None:
+    """By these a node finds connections that send too slowly."""
+    framing = Framing(LIMITS)
+    begun = struct.pack(">i", 4_900_000) + bytes(80_000)
+    assert deliver(framing, framed(bytes(9)) + begun[:arrived], [13, arrived]) == [bytes(9)]
+    size_bytes = 4 if arrived > 4 else 0  # which are not kept once they are all there
+    assert framing.held_bytes == arrived - size_bytes
+    assert framing.has_begun == (arrived > 0)
+
+
 def test_before_a_login_memory_follows_what_has_come() -> None:
     """SEC-SASL-16, SEC-SASL-17: an announced length takes nothing; then all is as ever."""
     framing = Framing(ServerLimits(), 65_536)

@@ -233,9 +233,15 @@ def test_coordinators_are_told_key_by_key(node: GuardedDoor) -> None:
     node.permit(GROUP, "g", Op.DESCRIBE)
     node.permit(TRANSACTIONAL_ID, "x", Op.DESCRIBE)
     groups = node.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["other", "g"]), 4)
-    assert [each.error_code for each in groups.coordinators] == [NO_GROUP, NONE]
+    assert [(each.key, each.error_code) for each in groups.coordinators] == [
+        ("other", NO_GROUP),
+        ("g", NONE),
+    ]
     ids = node.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["x", "other"]), 4)
-    assert [each.error_code for each in ids.coordinators] == [NONE, NO_ID]
+    assert [(each.key, each.error_code) for each in ids.coordinators] == [
+        ("x", NONE),
+        ("other", NO_ID),
+    ]
 
 
 def partitions(*topics: str) -> AddPartitionsToTxnRequest:
