@@ -7,11 +7,9 @@ skips unknown ones when it loads them.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kraft_wire.columnar.batch_columns import batch_columns
-from kraft_wire.columnar.log_windows import read_windows
-from kraft_wire.columnar.records import read_records
+from kraft_wire.columnar.coordinator_log import LoggedRecord, coordinator_log
 from kraft_wire.columnar.segments import PartitionFiles
-from kraft_wire.storage.files import FileSystem, MissingFile
+from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.generated.transaction_log_key import TransactionLogKey
 from kraft_wire.wire.generated.transaction_log_value import TransactionLogValue
 from kraft_wire.wire.message import MalformedMessage
@@ -54,20 +52,11 @@ class TransactionRecord(NamedTuple):
 
 def transaction_records(fs: FileSystem, files: PartitionFiles) -> Iterator[TransactionRecord]:
     """Yield the records of one replica of a partition, in the order of the log."""
-    for segment in files.segments:
-        try:
-            file = fs.open_for_reading(f"{files.directory}/{segment.file}")
-        except MissingFile:
-            continue
-        for window in read_windows(file, file.size_bytes()):
-            for records in read_records(window, batch_columns(window), content=("key", "value")):
-                keys, values = (records.content[name].to_pylist() for name in ("key", "value"))
-                stamps = records.timestamp.tolist()
-                for each in zip(records.offset.tolist(), stamps, keys, values, strict=True):
-                    record = _record(*each)
-                    if record is not None:
-                        yield record
-        file.close()
+    for each in coordinator_log(fs, files):
+        if isinstance(each, LoggedRecord):
+            record = _record(each.offset, each.timestamp, each.key, each.value)
+            if record is not None:
+                yield record
 
 
 def _record(

@@ -7,7 +7,7 @@ and counted under a named reason.
 
 from collections.abc import Callable, Iterable
 from struct import Struct
-from typing import Final
+from typing import Final, Literal
 
 from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.coordination.record_codec import BODY_AT, record_type, value_version
@@ -16,14 +16,18 @@ from kraft_wire.broker.groups.classic.member import Member
 from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.replay import group_remains, replay_record
-from kraft_wire.broker.groups.group_types import GROUP_TYPES_OF_RECORDS, GroupType
+from kraft_wire.broker.groups.group_types import (
+    GROUP_TYPES_OF_RECORDS,
+    GroupType,
+    OtherGroup,
+)
 from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import (
     GROUP_METADATA,
     LEGACY_OFFSET_COMMIT,
     OFFSET_COMMIT,
 )
-from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.replayed_shard import ReplayedShard
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.share.replay import replay_record as replay_share_record
 from kraft_wire.broker.groups.share.replay import share_group_remains
@@ -46,7 +50,7 @@ from kraft_wire.wire.records.memory_records import AnyBatch
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
 
-__all__ = ["CoordinatorReplay"]
+__all__ = ["CoordinatorReplay", "group_id_of"]
 
 _INT16: Final = Struct(">h")
 """Keys and values begin with an int16: record type, version."""
@@ -57,12 +61,12 @@ _ABORT_MARKER: Final = 0
 class CoordinatorReplay:
     """One loading of one partition."""
 
-    def __init__(self, shard: GroupShard) -> None:
+    def __init__(self, shard: ReplayedShard) -> None:
         self.shard = shard
         self.records_count = 0
         self.ignored: dict[str, int] = {}
         """Reason to number of records that were left alone."""
-        by_type: dict[int, Callable[[AnyBatch, Record, bytes], None]] = {
+        by_type: dict[int, Callable[[int | None, Record, bytes], bool]] = {
             LEGACY_OFFSET_COMMIT: self._offset_commit,
             OFFSET_COMMIT: self._offset_commit,
             GROUP_METADATA: self._group_metadata,
@@ -72,127 +76,142 @@ class CoordinatorReplay:
 
     def batch(self, batch: AnyBatch) -> None:
         """Take every record of a batch, in order; formats 0 and 1 know no transactions."""
+        transaction = None
+        if isinstance(batch, RecordBatch) and batch.is_transactional:
+            transaction = batch.producer_id
         try:
             for record in _records(batch):
-                self.records_count += 1
                 if isinstance(batch, RecordBatch) and batch.is_control:
-                    self._marker(batch, record)
+                    key = record.key
+                    kind = record_type(key[BODY_AT:]) if key is not None else -1
+                    self.marker(batch.producer_id, kind)
                 else:
-                    self._record(batch, record)
+                    self.record(record, transaction)
         except (CorruptRecordBatch, DecompressedTooLarge, InvalidRecord):
             self._ignore("batch that cannot be read")
 
-    def _record(self, batch: AnyBatch, record: Record) -> None:
+    def record(self, record: Record, transaction: int | None) -> bool:
+        """Take one record; whether it could be read.
+
+        `transaction` is the producer id of the transaction that it is in.
+        """
+        self.records_count += 1
         key = record.key
         if key is None:
-            self._ignore("record without key")
-            return
+            return self._ignore("record without key")
         replay = self._by_type.get(record_type(key))
         if replay is None:
-            self._ignore(f"record type {record_type(key)}")
-            return
+            return self._ignore(f"record type {record_type(key)}")
         try:
-            replay(batch, record, key)
+            return replay(transaction, record, key)
         except MalformedMessage as malformed:
-            self._ignore(f"malformed {malformed.field}")
+            return self._ignore(f"malformed {malformed.field}")
 
-    def _marker(self, batch: RecordBatch, record: Record) -> None:
-        """Take the end of a transaction: key is int16 version, int16 type."""
-        key = record.key
-        kind = record_type(key[BODY_AT:]) if key is not None else -1
+    def marker(self, producer_id: int, kind: int) -> None:
+        """Take the end of a transaction; `kind` is the type in the key of the control record."""
+        self.records_count += 1
         if kind not in (_ABORT_MARKER, _COMMIT_MARKER):
             self._ignore(f"control record of type {kind}")
             return
         self.shard.uncommitted.end_transaction(
-            batch.producer_id, commits=kind == _COMMIT_MARKER, safe_at=None
+            producer_id, commits=kind == _COMMIT_MARKER, safe_at=None
         )
 
-    def _offset_commit(self, batch: AnyBatch, record: Record, key: bytes) -> None:
+    def _offset_commit(self, transaction: int | None, record: Record, key: bytes) -> bool:
         # The legacy key has the same fields, its value is the same but for what came later.
         struct, _ = OffsetCommitKey.decode(key, 0, BODY_AT)
         offset_key = OffsetKey(struct.group, struct.topic, struct.partition)
         if record.value is None:
             self.shard.offsets.remove(offset_key)
-            return
+            return True
         committed = CommittedOffset.from_record(
             _offset_value(record_type(key), record.value), record.offset
         )
         group_id = offset_key.group_id
         if group_id not in self.shard.groups and group_id not in self.shard.other_groups:
-            self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.env.memory, None)
-        if isinstance(batch, RecordBatch) and batch.is_transactional:
-            self.shard.offsets.put_open(batch.producer_id, offset_key, committed)
+            self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.memory, None)
+        if transaction is not None:
+            self.shard.offsets.put_open(transaction, offset_key, committed)
         else:
             self.shard.offsets.put(offset_key, committed)
+        return True
 
-    def _group_metadata(self, batch: AnyBatch, record: Record, key: bytes) -> None:
+    def _group_metadata(self, transaction: int | None, record: Record, key: bytes) -> bool:
         struct, _ = GroupMetadataKey.decode(key, 0, BODY_AT)
         group_id = struct.group
         if record.value is None:
             self._drop(group_id)
-            return
+            return True
         version = value_version(record.value)
         if not GroupMetadataValue.MIN_VERSION <= version <= GroupMetadataValue.MAX_VERSION:
-            self._ignore(f"group metadata of version {version}")
-            return
+            return self._ignore(f"group metadata of version {version}")
         value, _ = GroupMetadataValue.decode(record.value, version, BODY_AT)
         if not _is_consistent(value):
-            self._ignore("group metadata that contradicts itself")
-            return
+            return self._ignore("group metadata that contradicts itself")
         self._drop(group_id)
         self.shard.remove_other_group(group_id)
-        self.shard.groups[group_id] = _loaded_group(group_id, self.shard.env.memory, value)
+        self.shard.groups[group_id] = _loaded_group(group_id, self.shard.memory, value)
+        return True
 
-    def _other_group(self, batch: AnyBatch, record: Record, key: bytes) -> None:
-        group_id = _group_id(key)
+    def _other_group(self, transaction: int | None, record: Record, key: bytes) -> bool:
+        group_id = group_id_of(key)
         if group_id is None:
-            self._ignore(f"key of record type {record_type(key)}")
-            return
+            return self._ignore(f"key of record type {record_type(key)}")
         kind = GROUP_TYPES_OF_RECORDS[record_type(key)]
         group = self.shard.other_groups.get(group_id)
         if group is None or group.kind is not kind:
             if record.value is None:
-                return
+                return True
+            fresh = self._new_group(group_id, kind)
+            try:
+                _replay_into(fresh, key, record.value)
+            except MalformedMessage:
+                fresh.release()
+                raise
             # A group that only had offsets turns out to be the other protocol's; one with members
             # was converted, and its own tombstone may have been compacted away.
             self._drop(group_id)
             self.shard.remove_other_group(group_id)
-            group = self._new_group(group_id, kind)
-            self.shard.other_groups[group_id] = group
-        if isinstance(group, ConsumerGroup):
-            replay_record(group, key, record.value)
-            remains = group_remains(key, record.value)
-        elif isinstance(group, ShareGroup):
-            replay_share_record(group, key, record.value)
-            remains = share_group_remains(key, record.value)
-        else:
-            assert isinstance(group, StreamsGroup), group
-            replay_streams_record(group, key, record.value)
-            remains = streams_group_remains(key, record.value)
-        if not remains:
+            self.shard.other_groups[group_id] = fresh
+        elif not _replay_into(group, key, record.value):
             self.shard.remove_other_group(group_id)
             self._keep_offsets_reachable(group_id)
+        return True
 
     def _new_group(
         self, group_id: str, kind: GroupType
     ) -> ConsumerGroup | ShareGroup | StreamsGroup:
         if kind is GroupType.CONSUMER:
-            return ConsumerGroup(group_id, self.shard.env.memory)
+            return ConsumerGroup(group_id, self.shard.memory)
         if kind is GroupType.SHARE:
-            return ShareGroup(group_id, self.shard.env.memory)
-        return StreamsGroup(group_id, self.shard.env.memory)
+            return ShareGroup(group_id, self.shard.memory)
+        return StreamsGroup(group_id, self.shard.memory)
 
     def _keep_offsets_reachable(self, group_id: str) -> None:
         if self.shard.offsets.of_group(group_id):
-            self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.env.memory, None)
+            self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.memory, None)
 
     def _drop(self, group_id: str) -> None:
         group = self.shard.groups.pop(group_id, None)
         if group is not None:
             group.release()
 
-    def _ignore(self, reason: str) -> None:
+    def _ignore(self, reason: str) -> Literal[False]:
         self.ignored[reason] = self.ignored.get(reason, 0) + 1
+        return False
+
+
+def _replay_into(group: OtherGroup, key: bytes, value: bytes | None) -> bool:
+    """Give a group its record; whether the group is there afterwards. MalformedMessage."""
+    if isinstance(group, ConsumerGroup):
+        replay_record(group, key, value)
+        return group_remains(key, value)
+    if isinstance(group, ShareGroup):
+        replay_share_record(group, key, value)
+        return share_group_remains(key, value)
+    assert isinstance(group, StreamsGroup), group
+    replay_streams_record(group, key, value)
+    return streams_group_remains(key, value)
 
 
 def _records(batch: AnyBatch) -> Iterable[Record]:
@@ -201,7 +220,7 @@ def _records(batch: AnyBatch) -> Iterable[Record]:
     return batch.records(STORED_LIMITS)
 
 
-def _group_id(key: bytes) -> str | None:
+def group_id_of(key: bytes) -> str | None:
     """Return the group id that all these keys start with, after the record type."""
     if len(key) < 2 * _INT16.size:
         return None

@@ -6,6 +6,7 @@ Holds state and replays it from the log (`replay`). Requests change groups in `c
 """
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.coordination.shard_log import ShardLog
 from kraft_wire.broker.coordination.timers import Timers
 from kraft_wire.broker.groups.classic.group import ClassicGroup, set_awaited
@@ -55,6 +56,11 @@ class GroupShard:
         """The newest offsets; `uncommitted` decides which ones are visible."""
         self.uncommitted = UncommittedOffsets(self.offsets, env.memory, log.high_watermark)
         self.timers: Timers[Timer | ConsumerTimer | ShareSession | StreamsTimer] = Timers()
+
+    @property
+    def memory(self) -> MemoryUse:
+        """Counts the state of all shards."""
+        return self.env.memory
 
     def answer(self, waiting: ParkedRequest, response: Message) -> None:
         """Answer a parked request."""

@@ -1,9 +1,10 @@
-"""The metadata log as Arrow tables, and one about transactions. No Spark here.
+"""The metadata log as Arrow tables, with those about transactions and groups. No Spark here.
 
 `brokers`, `controllers`, `topics`, `partitions`, `configs` and `features` are the image at the end;
 `partition_changes` and `elections` are the history; `transactions` is that of transactional ids,
-from `__transaction_state`. Every table names the cluster, so that those of many clusters can be in
-one directory.
+from `__transaction_state`; `groups`, `members` and `group_offsets` are the state at the end of
+`__consumer_offsets`. Every table names the cluster, so that those of many clusters can be in one
+directory.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +25,7 @@ from kraft_wire.metadata.image import (
     MetadataImage,
 )
 from kraft_wire.model import uuid_to_text
+from kraft_wire.spark.metadata.group_schemas import GROUP_TABLES
 from kraft_wire.spark.metadata.history_reading import ReadHistory
 from kraft_wire.spark.metadata.partition_states import OffsetAndTimestamp
 from kraft_wire.spark.metadata.partition_tables import NODES, TEXTS, TIME, partition_tables
@@ -159,6 +161,7 @@ TABLES: Final[Mapping[str, pa.Schema]] = {
             ("untilTimestamp", TIME),
         ]
     ),
+    **GROUP_TABLES,
 }
 """Unknown offsets and times are null: before the log that is left, or not yet over."""
 
@@ -168,10 +171,14 @@ _RESOURCES: Final = {
     CLIENT_METRICS_RESOURCE: "client-metrics",
     GROUP_RESOURCE: "group",
 }
+_NO_GROUPS: Final = {name: schema.empty_table() for name, schema in GROUP_TABLES.items()}
 
 
 def tables_of(
-    read: ReadHistory, cluster_id: str, transactions: Iterable[Row] = ()
+    read: ReadHistory,
+    cluster_id: str,
+    transactions: Iterable[Row] = (),
+    groups: Mapping[str, pa.Table] = _NO_GROUPS,
 ) -> dict[str, pa.Table]:
     """Return the tables of one cluster, by name, with the topics of one share in them."""
     image = read.history.image(read.end, read.epoch)
@@ -192,7 +199,7 @@ def tables_of(
     columns = partition_tables(read.history.partitions)
     found = {}
     for name, schema in TABLES.items():
-        parts = []
+        parts = [groups[name]] if name in groups else []
         if name in rows:
             named = [row | {"clusterId": cluster_id} for row in rows[name]]
             parts.append(pa.Table.from_pylist(named, schema=schema))

@@ -1,4 +1,4 @@
-"""`kraft-wire spark tables`: metadata logs, snapshots and transactional ids as Parquet tables.
+"""`kraft-wire spark tables`: metadata, transactional ids and groups as Parquet tables.
 
 A log is one order of records, but the states of a topic do not depend on other topics: several
 tasks replay a long log, each for a share of the topics (`topic_share`), and many tasks replay many
@@ -24,7 +24,9 @@ from kraft_wire.spark.garbage_collection import uncollected
 from kraft_wire.spark.kraftlog.options import LogOptions, parse_log_options
 from kraft_wire.spark.kraftlog.planning import LogPart
 from kraft_wire.spark.kraftlog.views import metadata_logs, topic_logs
-from kraft_wire.spark.metadata.history_reading import AsOf, parse_as_of, read_history
+from kraft_wire.spark.metadata.group_state import CONSUMER_OFFSETS_TOPIC
+from kraft_wire.spark.metadata.group_tables import group_tables
+from kraft_wire.spark.metadata.history_reading import AsOf, ReadHistory, parse_as_of, read_history
 from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
 from kraft_wire.spark.metadata.topic_share import TopicShare
 from kraft_wire.spark.metadata.transaction_rows import transaction_rows
@@ -56,6 +58,8 @@ class ClusterLogs:
     logs: tuple[LogPart, ...]
     transaction_logs: tuple[PartitionFiles, ...] = ()
     """One replica of each partition of `__transaction_state` that is there."""
+    group_logs: tuple[PartitionFiles, ...] = ()
+    """Likewise of `__consumer_offsets`."""
 
     @property
     def size_bytes(self) -> int:
@@ -112,8 +116,9 @@ def plan_tables(node_dirs: Sequence[str]) -> list[ClusterLogs]:
     """Return the clusters whose metadata logs the directories hold."""
     fs, options = OsFileSystem(), _options(node_dirs)
     states = topic_logs(fs, options, TRANSACTION_STATE_TOPIC)
+    groups = topic_logs(fs, options, CONSUMER_OFFSETS_TOPIC)
     return [
-        ClusterLogs(name, logs, tuple(states.get(name, ())))
+        ClusterLogs(name, logs, tuple(states.get(name, ())), tuple(groups.get(name, ())))
         for name, logs in metadata_logs(fs, options)
     ]
 
@@ -131,7 +136,7 @@ def write_tables(
     overwrite: bool = False,
     tell: Tell = silent,
 ) -> list[WrittenTables]:
-    """Write `output`/TABLE/*.parquet for the nine tables, all of them or nothing.
+    """Write `output`/TABLE/*.parquet for the twelve tables, all of them or nothing.
 
     `as_of` is an offset, exclusive, or a time. Errors: PipelineError for a log that is damaged or
     begins later, and if the output cannot be written.
@@ -211,9 +216,7 @@ def _run(task: _Task, staging: str) -> _Written:
             read = read_history(OsFileSystem(), cluster.logs[0], as_of, share)
         except PipelineError as error:
             return _Written(refused=str(error))
-        logs = cluster.transaction_logs if share.is_first else ()
-        rows_of_ids = transaction_rows(OsFileSystem(), logs, as_of.timestamp_ms)
-        tables = tables_of(read, cluster.cluster_id, rows_of_ids)
+        tables = _tables(cluster, read, as_of.timestamp_ms)
     name = f"part-{attempt_name()}.parquet"
     assert list(tables) == list(TABLES), list(tables)
     files = []
@@ -223,6 +226,16 @@ def _run(task: _Task, staging: str) -> _Written:
             _write(table, Path(staging, files[-1]))
     rows = {table_name: table.num_rows for table_name, table in tables.items()}
     return _Written("", read.records, read.end.offset + 1, read.epoch, rows, tuple(files))
+
+
+def _tables(cluster: ClusterLogs, read: ReadHistory, until_ms: int | None) -> dict[str, pa.Table]:
+    """Return the tables of a share; only the first has those of the coordinators' topics."""
+    if not read.share.is_first:
+        return tables_of(read, cluster.cluster_id)
+    fs, names = OsFileSystem(), read.history.image(read.end, read.epoch).topic_names
+    ids = transaction_rows(fs, cluster.transaction_logs, until_ms)
+    groups = group_tables(fs, cluster.group_logs, until_ms, cluster.cluster_id, names)
+    return tables_of(read, cluster.cluster_id, ids, groups)
 
 
 def _write(table: pa.Table, path: Path) -> None:

@@ -79,6 +79,16 @@ class OffsetTable:
     def __len__(self) -> int:
         return self._count
 
+    def __iter__(self) -> Iterator[tuple[OffsetKey, CommittedOffset, int | None]]:
+        """Yield all offsets, those of open transactions last and with their producer id."""
+        for group_id, topics in self._committed.items():
+            for topic, partitions in topics.items():
+                for partition, committed in partitions.items():
+                    yield OffsetKey(group_id, topic, partition), committed, None
+        for producer_id, commits in self._open.items():
+            for key, committed in commits.items():
+                yield key, committed, producer_id
+
     def get(self, key: OffsetKey) -> CommittedOffset | None:
         """Return the committed offset."""
         return self._committed.get(key.group_id, {}).get(key.topic, {}).get(key.partition)
