@@ -163,7 +163,7 @@ def _judge(row: Row, subject: Subject) -> None:
         try:
             return row.case.judge(subject, row.version)
         except NothingYet:
-            subject.exchanges.clear()
+            subject.begin_again()
     return row.case.judge(subject, row.version)
 
 

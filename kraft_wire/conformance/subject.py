@@ -129,6 +129,12 @@ class Subject:
         self._connections.append(connection)
         return connection
 
+    def begin_again(self) -> None:
+        """Discard what was exchanged; new names have the form that they had the first time."""
+        self.exchanges.clear()
+        self._names = count()
+        self.target = replace(self.target, prefix=new_prefix())
+
     def close(self) -> None:
         """Close all connections of the row."""
         for connection in self._connections:

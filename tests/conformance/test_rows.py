@@ -20,6 +20,8 @@ from kraft_wire.wire.generated.share_fetch import (
 from tests.conformance.test_subject import TARGET
 
 SHARE_FETCH = 78
+names: list[str] = []
+"""Names that the cases below got."""
 
 
 def answer(*acquired: tuple[int, int, int]) -> ShareFetchResponse:
@@ -36,6 +38,7 @@ def judged(*answers: ShareFetchResponse) -> tuple[Verdict, int, int]:
     left = list(answers)
 
     def judge(broker: Subject, version: int) -> None:
+        names.append(broker.name("group"))
         broker.exchanges.append(Exchange(SHARE_FETCH, version, b"", b""))
         expect_acquired(left.pop(0), (0, 2, 1))
 
@@ -59,6 +62,15 @@ def test_an_empty_answer_may_be_early(
     answers: list[ShareFetchResponse], taken: int, verdict: Verdict
 ) -> None:
     assert judged(*answers) == (verdict, taken, 1)
+
+
+def test_names_of_another_try_are_new_and_of_the_same_form() -> None:
+    """Recordings are compared with names in that form."""
+    names.clear()
+    judged(answer(), answer((0, 2, 1)))
+    first, second = names
+    assert first != second
+    assert [each.rpartition("-")[2] for each in names] == ["0", "0"]
 
 
 def test_records_where_none_are_expected_are_a_mismatch_at_once() -> None:
