@@ -136,6 +136,9 @@ def test_reset_goes_where_apaches_tool_goes(
     shown = json.loads(commands.did("groups", "reset-offsets", *scope, *option, "--json"))
     assert (shown["executed"], offsets(commands, group)) == (False, {0: 5}), "a dry run"
     assert [each["new_offset"] for each in shown["partitions"]] == [int(found[1])]
+    text = commands.did("groups", "reset-offsets", *scope, *option)
+    assert re.search(rf"^{topic} +0 +5 +{found[1]} *$", text, re.MULTILINE), text
+    assert "dry run: nothing was changed" in text
     commands.did("groups", "reset-offsets", *scope, *option, "--execute")
     assert offsets(commands, group) == {0: int(found[1])}
 
