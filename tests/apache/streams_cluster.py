@@ -112,7 +112,7 @@ class Cluster:
         """Wait until the coordinator of any group serves."""
         for number in range(20):
             group = f"{PROBE}{number}"
-            member = Member(self._node, group, "nobody")
+            member = Member(self._node, group, "unknown-member")
             until(partial(self._serves, group, member), lambda: "no coordinator")
 
     def _serves(self, group: str, member: Member) -> bool:

@@ -307,7 +307,7 @@ class ConsumerMember(CoordinatedClient):
         place = (self.topic_id, self.random.choice(list(self.leaders)))
         assert place[0] is not None, self.topic
         is_unknown = self.random.random() < 0.5
-        member_id = "nobody" if is_unknown else self.member_id
+        member_id = "unknown-member" if is_unknown else self.member_id
         epoch = self.epoch if is_unknown else self.epoch + 1
 
         def answered(node_id: int, response: Message | None) -> None:

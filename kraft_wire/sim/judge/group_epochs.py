@@ -1,4 +1,4 @@
-"""What the log of a coordinator says of consumer groups (KIP-848): owners and epochs.
+"""Owners and epochs of consumer groups, as the log of their coordinator has them (KIP-848).
 
 C01: "a partition is assigned to a new member once its former owner has revoked it". C02: "the group
 epoch" and each member's epoch never go back. The records are those of the offsets topic, once
@@ -63,7 +63,7 @@ class GroupEpochs:
     # -- the log ---------------------------------------------------------------------------------
 
     def committed(self, truth: PartitionTruth, node_id: int, batch: SeenBatch) -> None:
-        """A batch was committed; what it says of one group holds from its end on."""
+        """Take a committed batch; its records of a group count from the end of the batch on."""
         if truth.topic != OFFSETS_TOPIC:
             return
         touched: dict[str, None] = {}

@@ -67,7 +67,7 @@ class ShareHistory:
     """The last delivery of a record."""
     _held: dict[Key, _Told] = field(default_factory=dict)
     lost: Counter[tuple[Uuid, int]] = field(default_factory=Counter)
-    """Answers that may have had records of a partition, and reached nobody."""
+    """Answers that may have had records of a partition, and that no member received."""
 
     def delivered(
         self, delivery: Delivery, truth: PartitionTruth, first: int, last: int, count: int
@@ -142,7 +142,7 @@ class ShareHistory:
         self._released[key] = (max(before, count), self.stage.now_us)
 
     def why_undelivered(self, partitions: list[PartitionTruth]) -> str | None:
-        """Return a record that nobody was given, None without one.
+        """Return a record that no member received, None if there is none.
 
         Records of answers that were lost as often as a record is delivered at most may be given up.
         """
@@ -154,5 +154,5 @@ class ShareHistory:
             for offset in range(truth.end):
                 key = (*place, offset)
                 if key not in self._told and key not in self._over:
-                    return f"{truth.name} {offset} of {truth.end} was delivered to nobody"
+                    return f"{truth.name} {offset} of {truth.end} was delivered to no member"
         return None

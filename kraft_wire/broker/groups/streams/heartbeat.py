@@ -142,7 +142,7 @@ def _entered(shard: GroupShard, request: StreamsGroupHeartbeatRequest) -> Walk |
 
 
 def _may_take(shard: GroupShard, group_id: str) -> bool:
-    """Whether a new group may have the id: nobody has it, or an empty classic group."""
+    """Whether a new group may have the id: it is free, or belongs to an empty classic group."""
     classic = shard.groups.get(group_id)
     return group_id not in shard.other_groups and (
         classic is None or classic.is_in(GroupState.EMPTY)
