@@ -14,6 +14,7 @@ from kraft_wire.broker.groups.consumer.describe import described_group
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.switch import serves_consumer_groups
 from kraft_wire.broker.groups.group_types import ALL_GROUP_OPERATIONS
+from kraft_wire.broker.groups.group_writes import uncommitted_end
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.settings.server_assignors import assignor_names
@@ -66,14 +67,8 @@ def handle(
     return broker.groups.env.commits.answer_when_committed(context, awaited, answered)
 
 
-def _await(awaited: dict[int, int], shard: GroupShard, group: ConsumerGroup) -> None:
-    """Have the answer wait for the newest records of a group, by partition of the log."""
-    partition = shard.log.partition
-    if group.safe_at > shard.log.high_watermark():
-        awaited[partition] = max(group.safe_at, awaited.get(partition, 0))
-
-
 def _describe(broker: "Broker", group_id: str, awaited: dict[int, int]) -> DescribedGroup:
+    """Describe a group; `awaited` takes the newest record of it that the ISR does not have."""
     answer = DescribedGroup(group_id=group_id)
     if not serves_consumer_groups(broker.image, broker.settings):
         answer.error_code = ErrorCode.UNSUPPORTED_VERSION
@@ -87,7 +82,9 @@ def _describe(broker: "Broker", group_id: str, awaited: dict[int, int]) -> Descr
         return answer
     group = shard.other_groups.get(group_id)
     if isinstance(group, ConsumerGroup):
-        _await(awaited, shard, group)
+        end = uncommitted_end(shard, group)
+        if end is not None:
+            awaited[shard.log.partition] = max(end, awaited.get(shard.log.partition, 0))
         default = assignor_names(broker.settings.group_consumer_assignors)[0]
         return described_group(group, broker.image, default)
     is_missing = group is None and group_id not in shard.groups

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.group_types import ALL_GROUP_OPERATIONS
+from kraft_wire.broker.groups.group_writes import uncommitted_end
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.checks import find_group
@@ -79,9 +80,10 @@ def _describe(broker: "Broker", group_id: str, awaited: dict[int, int]) -> Descr
         return DescribedGroup(
             group_id=group_id, error_code=group.error, error_message=group.message
         )
-    if group.safe_at > shard.log.high_watermark():
+    end = uncommitted_end(shard, group)
+    if end is not None:
         partition = shard.log.partition
-        awaited[partition] = max(group.safe_at, awaited.get(partition, 0))
+        awaited[partition] = max(end, awaited.get(partition, 0))
     return described_share_group(group, broker.image)
 
 

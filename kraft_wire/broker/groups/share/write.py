@@ -6,6 +6,7 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.commit_waits import CommitCallback
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
 from kraft_wire.broker.coordination.record_codec import record_type
+from kraft_wire.broker.groups.group_writes import uncommitted_end, write_records
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.share.replay import replay_record
@@ -23,19 +24,8 @@ def write(
     records: Sequence[CoordinatorRecord],
     at: ClockReading,
 ) -> Appended:
-    """Append the records as one batch and apply them; after an error nothing has changed.
-
-    The group is what its log says: it changes by reading its own records. An answer without records
-    waits for the group's last ones, as in Kafka.
-    """
-    if not records:
-        # The answer shows what was written before, and a failover may lose that.
-        is_committed = group.safe_at <= shard.log.high_watermark()
-        return Appended(ErrorCode.NONE, None if is_committed else group.safe_at)
-    appended = shard.log.append_for_later(records, at)
-    if appended.error is ErrorCode.NONE:
-        apply(group, records, appended, at)
-    return appended
+    """Append the records as one batch and apply them; see `write_records`."""
+    return write_records(shard, group, records, at, apply)
 
 
 def apply(
@@ -53,7 +43,8 @@ def when_committed(
     shard: GroupShard, group: ShareGroup, at: ClockReading, then: CommitCallback
 ) -> None:
     """Call `then` once the ISR has the newest records of the group, or will not in time."""
-    if group.safe_at <= shard.log.high_watermark():
+    end = uncommitted_end(shard, group)
+    if end is None:
         then(ErrorCode.NONE, at)
     else:
-        shard.log.await_commit(group.safe_at, at, then)
+        shard.log.await_commit(end, at, then)
