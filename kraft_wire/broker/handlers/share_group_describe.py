@@ -5,17 +5,16 @@ Versions:    v0 was an early access
 Left out:    the state before a write that the ISR does not have yet: the answer waits for the ISR
 """
 
-from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
-from kraft_wire.broker.groups.group_types import ALL_GROUP_OPERATIONS
-from kraft_wire.broker.groups.group_writes import uncommitted_end
+from kraft_wire.broker.groups.describing import Description, describe_groups
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.checks import find_group
 from kraft_wire.broker.groups.share.describe import described_share_group
-from kraft_wire.broker.response_budget import ResponseBudget
+from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.share_switch import serves_share_groups
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_group_describe import (
@@ -39,52 +38,28 @@ def handle(
 ) -> ShareGroupDescribeResponse | Parked:
     """Describe share groups; an answer beyond its room ends the connection.
 
-    It waits until the ISR has what it says.
+    It waits until the ISR has what it shows.
 
     Errors per group, first match wins: UNSUPPORTED_VERSION (share groups are switched off),
     INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND.
     """
-    room = ResponseBudget(broker.settings, "groups", context.api_version)
-    described: list[DescribedGroup] = []
-    awaited: dict[int, int] = {}
-    for group_id in sorted(request.group_ids, key=bool):  # empty ids come first
-        group = _describe(broker, group_id, awaited)
-        room.take(_size_bytes(group))
-        if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
-            group.authorized_operations = ALL_GROUP_OPERATIONS
-        described.append(group)
-    if not awaited:
-        return ShareGroupDescribeResponse(groups=described)
-
-    def answered(errors: Mapping[int, ErrorCode]) -> ShareGroupDescribeResponse:
-        for number, group in enumerate(described):
-            error = errors.get(broker.groups.partition_of(group.group_id))
-            if error is not None and group.error_code == ErrorCode.NONE:
-                described[number] = DescribedGroup(group_id=group.group_id, error_code=error)
-        return ShareGroupDescribeResponse(groups=described)
-
-    return broker.groups.env.commits.answer_when_committed(context, awaited, answered)
+    kind = Description(
+        is_served=serves_share_groups(broker.image),
+        find=_find,
+        show=partial(described_share_group, image=broker.image),
+        fail=_failed,
+        size_bytes=_size_bytes,
+        answer=lambda groups: ShareGroupDescribeResponse(groups=groups),
+    )
+    return describe_groups(broker, context, request, kind)
 
 
-def _describe(broker: "Broker", group_id: str, awaited: dict[int, int]) -> DescribedGroup:
-    """Describe a group; `awaited` takes the newest record of it that the ISR does not have."""
-    if not serves_share_groups(broker.image):
-        return DescribedGroup(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
-    if not group_id:
-        return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
-    shard = broker.groups.shard_of(group_id)
-    if not isinstance(shard, GroupShard):
-        return DescribedGroup(group_id=group_id, error_code=shard)
-    group = find_group(shard, group_id, f"Group {group_id} not found.")
-    if isinstance(group, Refusal):
-        return DescribedGroup(
-            group_id=group_id, error_code=group.error, error_message=group.message
-        )
-    end = uncommitted_end(shard, group)
-    if end is not None:
-        partition = shard.log.partition
-        awaited[partition] = max(end, awaited.get(partition, 0))
-    return described_share_group(group, broker.image)
+def _find(shard: GroupShard, group_id: str) -> ShareGroup | Refusal:
+    return find_group(shard, group_id, f"Group {group_id} not found.")
+
+
+def _failed(group_id: str, error: ErrorCode, message: str | None) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=error, error_message=message)
 
 
 def _size_bytes(group: DescribedGroup) -> int:
