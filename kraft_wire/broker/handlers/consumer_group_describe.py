@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
+from kraft_wire.broker.groups.consumer.checks import find_group
 from kraft_wire.broker.groups.consumer.describe import described_group
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.switch import serves_consumer_groups
@@ -57,12 +58,7 @@ def handle(
 
 
 def _find(shard: GroupShard, group_id: str) -> ConsumerGroup | Refusal:
-    group = shard.other_groups.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        return group
-    is_missing = group is None and group_id not in shard.groups
-    reason = "not found." if is_missing else "is not a consumer group."
-    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}")
+    return find_group(shard, group_id, f"Group {group_id} not found.")
 
 
 def _failed(group_id: str, error: ErrorCode, message: str | None) -> DescribedGroup:

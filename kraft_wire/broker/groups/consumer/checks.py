@@ -6,7 +6,10 @@ The functions return why not, in Kafka's words, or None.
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
 from kraft_wire.broker.groups.consumer.reconciliation import Owned
+from kraft_wire.broker.groups.finding import find_group_of
+from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.refusal import Refusal
+from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = [
@@ -15,11 +18,17 @@ __all__ = [
     "check_epoch",
     "check_instance_free",
     "find_dynamic",
+    "find_group",
     "find_static",
 ]
 
 LEFT_FOR_A_WHILE = -2
 """Member epoch of a static member that will be back."""
+
+
+def find_group(shard: GroupShard, group_id: str, missing: str) -> ConsumerGroup | Refusal:
+    """Return a consumer group; see `find_group_of`."""
+    return find_group_of(ConsumerGroup, GroupType.CONSUMER, shard, group_id, missing)
 
 
 def check_capacity(group: ConsumerGroup, member_id: str, members_max: int) -> Refusal | None:

@@ -15,6 +15,7 @@ from kraft_wire.broker.groups.consumer.checks import (
     check_epoch,
     check_instance_free,
     find_dynamic,
+    find_group,
     find_static,
 )
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
@@ -123,20 +124,11 @@ def _taken(
 # --- Who it is -------------------------------------------------------------------------------
 
 
-def _find(shard: GroupShard, group_id: str, missing: str) -> ConsumerGroup | Refusal:
-    found = shard.other_groups.get(group_id)
-    if isinstance(found, ConsumerGroup):
-        return found
-    if found is None and group_id not in shard.groups:
-        return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, missing)
-    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-
-
 def _leave(
     shard: GroupShard, request: ConsumerGroupHeartbeatRequest, at: ClockReading
 ) -> HeartbeatOutcome | Refusal:
     group_id, member_id = request.group_id, request.member_id
-    group = _find(shard, group_id, f"Group {group_id} not found.")
+    group = find_group(shard, group_id, f"Group {group_id} not found.")
     if isinstance(group, Refusal):
         return group
     if request.instance_id is None:
@@ -181,7 +173,7 @@ def _found_or_made(
 ) -> ConsumerGroup | Refusal:
     """Return the group; a member that joins makes it, or converts a classic one."""
     group_id = request.group_id
-    found = _find(shard, group_id, f"Consumer group {group_id} not found.")
+    found = find_group(shard, group_id, f"Consumer group {group_id} not found.")
     is_taken = group_id in shard.other_groups
     if not isinstance(found, Refusal) or request.member_epoch != _JOIN or is_taken:
         return found

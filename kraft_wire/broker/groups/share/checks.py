@@ -3,6 +3,8 @@
 The functions return why not, in Kafka's words.
 """
 
+from kraft_wire.broker.groups.finding import find_group_of
+from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
@@ -14,13 +16,8 @@ __all__ = ["check_capacity", "check_empty", "check_epoch", "find_group", "find_m
 
 
 def find_group(shard: GroupShard, group_id: str, missing: str) -> ShareGroup | Refusal:
-    """Return a share group; an empty group of another kind is in the way, too."""
-    found = shard.other_groups.get(group_id)
-    if isinstance(found, ShareGroup):
-        return found
-    if found is None and group_id not in shard.groups:
-        return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, missing)
-    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
+    """Return a share group; see `find_group_of`."""
+    return find_group_of(ShareGroup, GroupType.SHARE, shard, group_id, missing)
 
 
 def check_capacity(group: ShareGroup, member_id: str, members_max: int) -> Refusal | None:

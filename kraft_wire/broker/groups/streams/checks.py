@@ -5,6 +5,8 @@ The functions return why not, in Kafka's words.
 
 from collections.abc import Collection, Mapping, Sequence
 
+from kraft_wire.broker.groups.finding import find_group_of
+from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.streams.group import StreamsGroup
@@ -18,13 +20,8 @@ __all__ = ["check_capacity", "check_epoch", "check_tasks", "find_group", "find_m
 
 
 def find_group(shard: GroupShard, group_id: str, missing: str) -> StreamsGroup | Refusal:
-    """Return a streams group."""
-    found = shard.other_groups.get(group_id)
-    if isinstance(found, StreamsGroup):
-        return found
-    if found is None and group_id not in shard.groups:
-        return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, missing)
-    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a streams group.")
+    """Return a streams group; see `find_group_of`."""
+    return find_group_of(StreamsGroup, GroupType.STREAMS, shard, group_id, missing)
 
 
 def check_capacity(group: StreamsGroup, members_max: int) -> Refusal | None:
