@@ -1,4 +1,4 @@
-"""`kraft-wire spark tables`: the metadata log as Parquet tables."""
+"""`kraft-wire spark tables`: metadata, transactional ids and groups as Parquet tables."""
 
 from typing import Annotated
 
@@ -30,7 +30,8 @@ def tables(
 ) -> None:
     """Write the cluster metadata and its history as tables.
 
-    Brokers, topics, partitions and their changes, configurations, elections.
+    Brokers, topics, partitions and their changes, configurations, elections; transactional ids;
+    groups, their members and committed offsets.
     """
     with refusing(jars) as jar_files:
         from kraft_wire.spark.session import running
