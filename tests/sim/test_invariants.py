@@ -21,6 +21,7 @@ from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.clients.administrators import Administrator
 from kraft_wire.sim.clients.stub_brokers import StubBroker
 from kraft_wire.sim.disk.file_nodes import FileNode
+from kraft_wire.sim.judge.decision_invariants import DecisionIsAllowed as Decisions
 from kraft_wire.sim.judge.election_invariants import OneVotePerEpoch as OneVote
 from kraft_wire.sim.judge.history import Operation
 from kraft_wire.sim.judge.invariants import SAFETY
@@ -44,7 +45,9 @@ from kraft_wire.wire.generated import alter_client_quotas
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
+from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.generated.vote import PartitionData as VotePartition
 from kraft_wire.wire.generated.vote import ResponsePartitionData as VoteAnswer
@@ -384,9 +387,35 @@ def DecisionIsAllowed(world: World, watch: NodeWatch, judge: Any) -> None:
     judge.committed(watch, batch_of(world, [partition]))
 
 
+def test_leader_needs_the_directory_of_its_replica(world: World) -> None:
+    """KIP-858: a broker that lost its disk registers another directory, and leads nothing of it."""
+    watch, judge = leader_watch(world), asked(world, Decisions)
+    topic = TopicRecord(name="t", topic_id=Uuid(b"id of the topic."))
+    registered, lost = Uuid(b"its directory no"), Uuid(b"the lost one now")
+    broker = RegisterBrokerRecord(
+        broker_id=31, incarnation_id=Uuid(b"its incarnation."), log_dirs=[registered], fenced=False
+    )
+    offline = PartitionRecord(
+        topic_id=topic.topic_id,
+        partition_id=0,
+        replicas=[31],
+        isr=[31],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=[lost],
+    )
+    judge.committed(watch, batch_of(world, [topic, broker, offline]))
+    led = PartitionChangeRecord(topic_id=topic.topic_id, partition_id=0, leader=31)
+    with pytest.raises(Violation, match="leads, and may not"):
+        judge.committed(watch, batch_of(world, [led]))
+    found = PartitionChangeRecord(topic_id=topic.topic_id, partition_id=0, directories=[registered])
+    with pytest.raises(Violation, match="has no leader"):
+        judge.committed(watch, batch_of(world, [found]))
+
+
 def batch_of(world: World, records: list[Message]) -> SeenBatch:
     """Return a batch of data that would come behind what is committed."""
-    values = [encode_record(VersionedRecord(each)) for each in records]
+    values = [encode_record(VersionedRecord(each, each.MAX_VERSION)) for each in records]
     data = build_batch(
         [Record(None, value, timestamp=0) for value in values],
         base_offset=world.judge.ledger.committed_end,

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kraft_wire.cli.consume.start import Start, start_offsets
@@ -167,9 +167,12 @@ def _write_round(
 
 
 def _reader(cluster: ClusterClient, reading: Reading) -> PartitionsReader:
+    settings = FetchSettings(read_committed=reading.read_committed)
+    if reading.silence_ms is not None:  # a broker that waits longer would lengthen the silence
+        settings = replace(settings, wait_ms_max=min(settings.wait_ms_max, reading.silence_ms))
     return PartitionsReader(
         cluster,
-        FetchSettings(read_committed=reading.read_committed),
+        settings,
         resets_to_latest=reading.start.is_latest,
         note=reading.note,
     )

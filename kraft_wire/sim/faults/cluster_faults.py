@@ -105,10 +105,12 @@ class ClusterFaults(QuorumFaults):
         """Whether all nodes run, and all replicas of every partition are in sync.
 
         This must last: the session of a former process that is about to end, a stop, a clock that
-        delays heartbeats, or a requested change of an ISR may leave the broker whose disk is lost
-        alone in an ISR.
+        delays heartbeats, a controller that has moved away from brokers, or a requested change of
+        an ISR may leave the broker whose disk is lost alone in an ISR.
         """
         partitions = self.cluster.truth.existing()
+        if any(map(self.world.addresses.is_outdated, self.world.machines)):
+            return False
         return (
             bool(partitions)
             and not any(self._may_end_a_session(*each) for each in self.world.network.cuts)

@@ -49,6 +49,8 @@ _IMAGE_EVERY: Final = 16
 _BLOCK: Final = 1_000
 """Producer ids of one block (KIP-730)."""
 _NOBODY: Final = -1
+_UNASSIGNED, _LOST, _MIGRATING = (number.to_bytes(16) for number in range(3))
+"""Ids of directories that KIP-858 reserves."""
 _LED: Final = (
     PartitionRecord,
     PartitionChangeRecord,
@@ -140,7 +142,7 @@ class DecisionIsAllowed(LogSignals):
         """
         for key, partition in self.twin.of_kind("partition"):
             isr, leader = partition["isr"], partition["leader"]
-            can_lead = [each for each in isr if self._may_lead(each)]
+            can_lead = [each for each in isr if self._may_lead(each, partition)]
             fenced = [each for each in isr if self._is_fenced(each)]
             self._must(not self._is_fenced(leader), key, partition, "is led by a fenced broker")
             self._must(leader != _NOBODY or not can_lead, key, partition, "has no leader", can_lead)
@@ -222,7 +224,7 @@ class DecisionIsAllowed(LogSignals):
         self._placed(record, before, after)
         if record.leader in (-2, _NOBODY):
             return
-        self._must(self._may_lead(record.leader), record, "leads, and may not", before)
+        self._must(self._may_lead(record.leader, before), record, "leads, and may not", before)
         if not self._watch.machine.setup.data.may_elect_uncleanly:
             # The change that ends a reassignment may bring its new leader into the ISR.
             in_sync = (*before["isr"], *before["eligible_leader_replicas"])
@@ -241,16 +243,31 @@ class DecisionIsAllowed(LogSignals):
             self._must(set(after.get(name, ())) <= set(replicas), record, name, after)
         for member in isr:
             if member not in before["isr"]:
-                self._must(self._may_lead(member), record, member, "joins the ISR", before)
+                self._must(self._is_active(member), record, member, "joins the ISR", before)
         for replica in replicas:
             if replica not in before["replicas"]:
                 is_known = ("broker", replica) in self.twin.now
                 self._must(is_known, record, replica, "is not registered")
 
-    def _may_lead(self, broker_id: int) -> bool:
+    def _is_active(self, broker_id: int) -> bool:
         """Return whether a broker is registered, unfenced, and not about to stop."""
         known: dict[str, Any] | None = self.twin.now.get(("broker", broker_id))
         return known is not None and not known["fenced"] and not known["leaving"]
+
+    def _may_lead(self, broker_id: int, partition: Partition) -> bool:
+        """Return whether a broker is active, and has the directory of its replica (KIP-858).
+
+        A broker that lost its disk registers another directory: it leads nothing of the lost one
+        until it has told the controller where the replica is now.
+        """
+        if not self._is_active(broker_id):
+            return False
+        registered = self.twin.now[("broker", broker_id)]["directories"]
+        places = dict(zip(partition["replicas"], partition.get("directories", ()), strict=False))
+        place = places.get(broker_id, _MIGRATING)
+        return place in (_UNASSIGNED, _MIGRATING, *registered) or (
+            not registered and place != _LOST
+        )
 
     # -- brokers ---------------------------------------------------------------------------------
 
