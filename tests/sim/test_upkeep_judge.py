@@ -470,12 +470,15 @@ def test_what_retention_may_do_is_no_violation() -> None:
     assert stage.truth.start == 2
 
 
-def test_what_a_process_removed_before_it_died_is_no_violation() -> None:
-    """The next process begins at the first segment that is left (seed 510004)."""
+@pytest.mark.parametrize("is_offline", [False, True], ids=["killed", "stopped by its disk"])
+def test_what_a_process_removed_before_it_died_is_no_violation(is_offline: bool) -> None:
+    """The next process begins at the first segment that is left (seeds 510004, 5000315)."""
     stage = Stage("keep-bytes", retention_bytes=0)
     stage.segment(0, ONE)
     stage.segment(2, TWO)
+    stage.partition.offline = is_offline
     stage.dies_removing(0)
+    stage.partition.offline = False
     stage.starts(2, "link_frame")
     assert stage.truth.start == 2
 

@@ -64,17 +64,20 @@ class UpkeepJudge:
     def about_to_die(self, machine: MachineState) -> None:
         """A process dies within an event: segments that it has removed by then are gone.
 
-        Its log start may already be higher in memory; the next process only knows it by them.
+        Its log start may already be higher in memory; the next process only knows it by them. A
+        disk error that ends the process has already taken its logs offline.
         """
-        for watch, _ in self._ruled(machine):
+        for watch, _ in self._ruled(machine, is_failing=True):
             watch.look()
             assert isinstance(watch.log, DataLogWatch), watch.truth.name
             for edit in watch.log.edits:
                 if not _begins_anew([edit]):
                     self._removed(watch, edit, _removed_by(edit), watch.log_start)
 
-    def _ruled(self, machine: MachineState) -> Iterator[tuple[ReplicaWatch, Partition]]:
-        """Yield the replicas of a running broker that must be checked."""
+    def _ruled(
+        self, machine: MachineState, *, is_failing: bool = False
+    ) -> Iterator[tuple[ReplicaWatch, Partition]]:
+        """Yield the replicas of a running broker that must be checked; offline ones if it fails."""
         assert machine.node is not None, machine.id
         partitions = machine.node.broker.partitions
         for watch in self.judge.watches.get(machine.id, {}).values():
@@ -83,7 +86,8 @@ class UpkeepJudge:
             is_known = partition is not None and watch.partition is partition
             if truth.rules is None or truth.is_deleted or not is_known or partition is None:
                 continue
-            if not partition.offline and partition.log is not None:
+            is_online = not partition.offline and partition.log is not None
+            if is_online or is_failing:
                 yield watch, partition
 
     def appended(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
