@@ -470,6 +470,19 @@ def test_what_retention_may_do_is_no_violation() -> None:
     assert stage.truth.start == 2
 
 
+def test_records_are_deleted_up_to_the_high_watermark_of_a_restarted_leader() -> None:
+    """It lags behind what was committed while too few replicas are in sync (seed 5000549)."""
+    stage = Stage("keep-bytes")
+    stage.segment(0, ONE)
+    stage.segment(2, TWO)
+    stage.dies_removing()
+    stage.log.high_watermark = 2
+    stage.look()
+    stage.truth.starts_ordered.append(-1)
+    stage.starts(2)
+    assert stage.truth.start == 2 < stage.truth.end
+
+
 @pytest.mark.parametrize("is_offline", [False, True], ids=["killed", "stopped by its disk"])
 def test_what_a_process_removed_before_it_died_is_no_violation(is_offline: bool) -> None:
     """The next process begins at the first segment that is left (seeds 510004, 5000315)."""
