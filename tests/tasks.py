@@ -13,11 +13,12 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 
 from tests.apache.java_process import LEAN_FLAGS, SHARED, java_command
 from tests.apache.tools import MAIN_CLASSES
@@ -42,7 +43,7 @@ CHANGED = {
     "change all brokers' setting": (
         "configs alter --broker-defaults --add-config message.max.bytes=900000"
     ),
-    "follow new records": "consume t -o latest -f --timeout-ms 1",
+    "follow new records": "consume t -o latest -f -n 1",
     "read as a group": "consume t -g g -f -n 1",
 }
 """What cannot be run as the table has it, and what is run instead."""
@@ -70,7 +71,7 @@ APACHES = {
         " --reader-property null.marker=NULL"
     ),
     "read everything": _READ,
-    "follow new records": "kafka-console-consumer --topic t --timeout-ms 1",
+    "follow new records": "kafka-console-consumer --topic t --max-messages 1",
     "show keys, headers and offsets": f"{_READ} {_SHOWN}",
     "copy a topic": (
         "kafka-console-consumer --topic a --from-beginning --max-messages 1"
@@ -80,6 +81,8 @@ APACHES = {
     "read as a group": f"{_READ} --group g",
 }
 """Commands of Apache's tools where the page shows kcat's, or none that ends by itself."""
+_RECORD_EVERY_S = 0.02
+_UNTIL_WRITING_S = 1.0
 _SEGMENT = "a-0/00000000000000000000.log"
 _TOOLS = MAIN_CLASSES | {
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -146,32 +149,61 @@ def kcats(task: str) -> str:
 
 def prepare(server: ServerProcess) -> None:
     """Create the topics that tasks take for granted."""
+    environment = environment_for(server)
     for topic in ("t", "a", "b"):
-        done = run_task(f"kraft-wire topics create {topic} -p 2", environment_for(server))
-        assert done.returncode == 0, done.stderr
-    assert run_task("kraft-wire produce a -v v", environment_for(server)).returncode == 0
+        _must_run(f"topics create {topic} -p 2", environment)
+    _must_run("produce a -v v", environment)
 
 
-def around(task: str, environment: Mapping[str, str], moment: str) -> None:
-    """Delete the topic that a task creates, and create the one that it deletes."""
-    undo = {
-        ("create a topic", "before"): "topics delete t",
-        ("delete a topic", "after"): "topics create t -p 6",
-    }
-    if (task, moment) in undo:
-        done = run_task(f"kraft-wire {undo[task, moment]}", environment)
-        assert done.returncode == 0, done.stderr
+@contextmanager
+def around(task: str, environment: Mapping[str, str]) -> Iterator[None]:
+    """Have before a task what it needs, and after it what the next one needs."""
+    if task == "create a topic":
+        _must_run("topics delete t", environment)
+    with _writing(environment) if task == "follow new records" else nullcontext():
+        yield
+    if task == "delete a topic":
+        _must_run("topics create t -p 6", environment)
+
+
+def _must_run(command: str, environment: Mapping[str, str]) -> None:
+    done = run_task(f"kraft-wire {command}", environment)
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def _writing(environment: Mapping[str, str]) -> Iterator[None]:
+    """Write a record every few milliseconds, so that there is always a new one to follow."""
+    is_done = Event()
+    command = ["kraft-wire", "produce", "t"]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as producer:
+        assert producer.stdin is not None
+        records = producer.stdin
+
+        def write() -> None:
+            while not is_done.wait(_RECORD_EVERY_S):
+                records.write(b"v\n")
+                records.flush()
+            records.close()
+
+        writer = Thread(target=write)
+        writer.start()
+        time.sleep(_UNTIL_WRITING_S)
+        try:
+            yield
+        finally:
+            is_done.set()
+            writer.join()
+    assert producer.returncode == 0, producer.returncode
 
 
 def timed(task: str, script: str, environment: Mapping[str, str]) -> float:
     """Run a task, which must succeed, and return its seconds."""
-    around(task, environment, "before")
-    started = time.monotonic()
-    done = run_task(script, environment)
-    seconds = time.monotonic() - started
-    expected = (0, 1) if "--timeout-ms" in script else (0,)
-    assert done.returncode in expected, f"{script}\n{done.stdout}{done.stderr}"
-    around(task, environment, "after")
+    with around(task, environment):
+        started = time.monotonic()
+        done = run_task(script, environment)
+        seconds = time.monotonic() - started
+    assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
     return seconds
 
 

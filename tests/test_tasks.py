@@ -32,9 +32,8 @@ def test_every_task_is_done_by_its_command(server: ServerProcess) -> None:
     failed = []
     for task in tasks.TASKS:
         command = tasks.ours(task, server.data)
-        tasks.around(task, environment, "before")
-        done = tasks.run_task(command, environment)
-        tasks.around(task, environment, "after")
+        with tasks.around(task, environment):
+            done = tasks.run_task(command, environment)
         if (done.returncode, done.stderr) != (0, ""):
             failed.append((task, command, done.stderr))
     assert failed == []
