@@ -15,19 +15,20 @@ from kraft_wire.broker.share_fetch.share_partitions import share_partitions_of
 from kraft_wire.broker.share_persister import SharePartitionKey
 from kraft_wire.model import FileSlice, Uuid
 from kraft_wire.sim.clients.context import ClientContext
-from kraft_wire.sim.clients.coordinated_client import WRONG_NODE, CoordinatedClient
+from kraft_wire.sim.clients.share_place import SharePlace
+from kraft_wire.sim.clients.share_requests import (
+    Acknowledged,
+    Batch,
+    acknowledge_request,
+    acknowledged_by_partition,
+    fetch_request,
+    records_of,
+)
 from kraft_wire.sim.judge.share_history import Delivery, ShareHistory
-from kraft_wire.wire.generated import share_acknowledge, share_fetch
+from kraft_wire.wire.generated import share_fetch
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.share_acknowledge import (
-    ShareAcknowledgeRequest,
-    ShareAcknowledgeResponse,
-)
-from kraft_wire.wire.generated.share_fetch import ShareFetchRequest, ShareFetchResponse
-from kraft_wire.wire.generated.share_group_heartbeat import (
-    ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
-)
+from kraft_wire.wire.generated.share_acknowledge import ShareAcknowledgeResponse
+from kraft_wire.wire.generated.share_fetch import ShareFetchResponse
 from kraft_wire.wire.message import Message
 
 __all__ = ["SHARE_GROUP", "ShareMember"]
@@ -40,11 +41,6 @@ _LOSES_SHARE: Final = 0.03
 _LEAVES_SHARE: Final = 0.02
 _WAITS_US: Final = 100_000
 _RESTS_US: Final = 50_000
-_BYTES_MAX: Final = 2_000
-_RECORDS_MAX: Final = 20
-
-Batch = tuple[Uuid, int, int, int, int]
-"""Topic id, partition, first and last offset, delivery count."""
 
 
 @dataclass(slots=True)
@@ -57,7 +53,7 @@ class _Session:
     """Acquired, and neither acknowledged nor left alone."""
 
 
-class ShareMember(CoordinatedClient):
+class ShareMember(SharePlace):
     """One member of the group `SHARE_GROUP` on one topic."""
 
     def __init__(
@@ -70,13 +66,9 @@ class ShareMember(CoordinatedClient):
     ) -> None:
         super().__init__(context, number, topic, SHARE_GROUP)
         self.shares = shares
-        self.member_id = self.new_member_id()
-        self.epoch = 0
-        """0 while it has no place in the group."""
         self.is_resting = False
         """Whether it accepts everything and stays."""
         self._may_begin = may_begin
-        self._owned: list[tuple[Uuid, int]] = []
         self._sessions: dict[int, _Session] = {}
         self._turn = 0
         self.think_us = 8_000
@@ -97,57 +89,18 @@ class ShareMember(CoordinatedClient):
         elif self.coordinator is None:
             self.find_coordinator()
         elif self.epoch == 0 or self._turn % 3 == 0:
-            self._heartbeat(self.epoch)
+            self.heartbeat(self.epoch)
         elif self.is_resting:
             self._fetch_or_acknowledge()
         elif (draw := self.random.random()) < _LEAVES_SHARE:
-            self._heartbeat(-1)
+            self.heartbeat(-1)
         elif draw < _LEAVES_SHARE + _LOSES_SHARE:
-            self._lose_connections()
+            self.lose_connections()
             self.later(self.think_us)
         else:
             self._fetch_or_acknowledge()
 
-    # -- its place -------------------------------------------------------------------------------
-
-    def _heartbeat(self, epoch: int) -> None:
-        request = ShareGroupHeartbeatRequest(
-            group_id=self.group,
-            member_id=self.member_id,
-            member_epoch=epoch,
-            subscribed_topic_names=[self.topic] if epoch == 0 else None,
-        )
-        if epoch < 0:
-            self._lose_connections()
-            self.epoch, self._owned = 0, []
-        self.ask_coordinator(request, self._heard)
-
-    def _heard(self, _: int, response: Message | None) -> None:
-        if not isinstance(response, ShareGroupHeartbeatResponse):
-            self.again()
-            return
-        error = ErrorCode(response.error_code)
-        if error is not ErrorCode.NONE:
-            self.context.history.counts[f"share group {error.name}"] += 1
-            if error in WRONG_NODE:
-                self.coordinator = None
-            else:
-                self.epoch, self._owned = 0, []
-            self.again()
-            return
-        self.epoch = max(response.member_epoch, 0)
-        if response.member_epoch < 0:
-            self.context.history.counts["share member left"] += 1
-            self.member_id = self.new_member_id()
-        if response.assignment is not None:
-            self._owned = [
-                (each.topic_id, number)
-                for each in response.assignment.topic_partitions
-                for number in each.partitions
-            ]
-        self.later(self.think_us)
-
-    def _lose_connections(self) -> None:
+    def lose_connections(self) -> None:
         """Close every connection, as a client that dies: its sessions end, its records are free."""
         self.context.history.counts["share connections lost"] += 1
         self.shares.gave_up(self.number)
@@ -159,8 +112,8 @@ class ShareMember(CoordinatedClient):
 
     def _fetch_or_acknowledge(self) -> None:
         """Ask the next leader of a partition that it has."""
-        led = [(self.leaders[n][0], at) for at in self._owned if (n := at[1]) in self.leaders]
-        if not led or self._owned[0][0] != self.topic_id:
+        led = [(self.leaders[n][0], at) for at in self.owned if (n := at[1]) in self.leaders]
+        if not led or self.owned[0][0] != self.topic_id:
             self.again()
             return
         node_id = self.random.choice(sorted({node_id for node_id, _ in led}))
@@ -174,7 +127,7 @@ class ShareMember(CoordinatedClient):
             here = [at for each, at in led if each == node_id]
             self._fetch(node_id, session, here, acknowledged)
 
-    def _decided(self, session: _Session) -> list[tuple[Batch, int]]:
+    def _decided(self, session: _Session) -> list[Acknowledged]:
         """Return the records to acknowledge, with how; the others are left alone."""
         batches, session.batches = session.batches, []
         found = []
@@ -182,32 +135,13 @@ class ShareMember(CoordinatedClient):
             kind = _ACCEPT if self.is_resting else self.random.choice(_TYPES)
             if self.is_resting or self.random.random() >= _FORGETS_SHARE:
                 found.append((batch, kind))
-                self.shares.acknowledges(self.number, _keys(batch))
+                self.shares.acknowledges(self.number, records_of(batch))
         return found
 
     def _acknowledge(
-        self, node_id: int, session: _Session, acknowledged: list[tuple[Batch, int]]
+        self, node_id: int, session: _Session, acknowledged: list[Acknowledged]
     ) -> None:
-        topics: dict[Uuid, share_acknowledge.AcknowledgeTopic] = {}
-        for at, batches in _by_partition(acknowledged).items():
-            topic = topics.setdefault(at[0], share_acknowledge.AcknowledgeTopic(topic_id=at[0]))
-            listed = [
-                share_acknowledge.AcknowledgementBatch(
-                    first_offset=first, last_offset=last, acknowledge_types=[kind]
-                )
-                for (_, _, first, last, _), kind in batches
-            ]
-            topic.partitions.append(
-                share_acknowledge.AcknowledgePartition(
-                    partition_index=at[1], acknowledgement_batches=listed
-                )
-            )
-        request = ShareAcknowledgeRequest(
-            group_id=self.group,
-            member_id=self.member_id,
-            share_session_epoch=session.epoch,
-            topics=list(topics.values()),
-        )
+        request = acknowledge_request(self.group, self.member_id, session.epoch, acknowledged)
 
         def answered(response: Message | None) -> None:
             if not isinstance(response, ShareAcknowledgeResponse) or response.error_code:
@@ -228,36 +162,13 @@ class ShareMember(CoordinatedClient):
         node_id: int,
         session: _Session,
         here: list[tuple[Uuid, int]],
-        acknowledged: list[tuple[Batch, int]],
+        acknowledged: list[Acknowledged],
     ) -> None:
         """Fetch; the request names what is new in the session, and what it acknowledges."""
-        by_partition = _by_partition(acknowledged)
+        by_partition = acknowledged_by_partition(acknowledged)
         new = [at for at in here if at not in session.partitions]
         session.partitions += new
-        topics: dict[Uuid, share_fetch.FetchTopic] = {}
-        wanted = sorted({*new, *by_partition})
-        for at in wanted:
-            topic = topics.setdefault(at[0], share_fetch.FetchTopic(topic_id=at[0]))
-            listed = [
-                share_fetch.AcknowledgementBatch(
-                    first_offset=first, last_offset=last, acknowledge_types=[kind]
-                )
-                for (_, _, first, last, _), kind in by_partition.get(at, [])
-            ]
-            topic.partitions.append(
-                share_fetch.FetchPartition(partition_index=at[1], acknowledgement_batches=listed)
-            )
-        request = ShareFetchRequest(
-            group_id=self.group,
-            member_id=self.member_id,
-            share_session_epoch=session.epoch,
-            max_wait_ms=50,
-            min_bytes=1,
-            max_bytes=_BYTES_MAX,
-            max_records=_RECORDS_MAX,
-            batch_size=_RECORDS_MAX,
-            topics=list(topics.values()),
-        )
+        request = fetch_request(self.group, self.member_id, session.epoch, new, by_partition)
         asked = (self.stage.now_us, self.stage.machines[node_id].now_ms)
         led = {at: self._led(node_id, at) for at in session.partitions}
 
@@ -339,9 +250,7 @@ class ShareMember(CoordinatedClient):
             self.shares.delivered(delivery, truth, *places, each.delivery_count)
             session.batches.append((*at, *places, each.delivery_count))
 
-    def _written(
-        self, acknowledged: list[tuple[Batch, int]], at: tuple[Uuid, int], code: int
-    ) -> None:
+    def _written(self, acknowledged: list[Acknowledged], at: tuple[Uuid, int], code: int) -> None:
         """An answer tells what became of the acknowledgements of a partition."""
         error = ErrorCode(code)
         self.context.history.counts[f"share acknowledge {error.name}"] += 1
@@ -350,7 +259,7 @@ class ShareMember(CoordinatedClient):
         for batch, kind in acknowledged:
             if batch[:2] != at:
                 continue
-            for key in _keys(batch):
+            for key in records_of(batch):
                 if kind == _RELEASE:
                     self.shares.released(key, batch[4])
                 else:
@@ -364,17 +273,3 @@ class ShareMember(CoordinatedClient):
         self._links[node_id].hang_up()
         self.shares.gave_up(self.number, node_id)
         self.again()
-
-
-def _keys(batch: Batch) -> list[tuple[Uuid, int, int]]:
-    topic_id, number, first, last, _ = batch
-    return [(topic_id, number, offset) for offset in range(first, last + 1)]
-
-
-def _by_partition(
-    acknowledged: list[tuple[Batch, int]],
-) -> dict[tuple[Uuid, int], list[tuple[Batch, int]]]:
-    found: dict[tuple[Uuid, int], list[tuple[Batch, int]]] = {}
-    for batch, kind in sorted(acknowledged):
-        found.setdefault(batch[:2], []).append((batch, kind))
-    return found
