@@ -16,6 +16,7 @@ from kraft_wire.sim.clients.careless_producers import CarelessProducer
 from kraft_wire.sim.clients.consumer_members import ConsumerMember
 from kraft_wire.sim.clients.consumers import Consumer
 from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.clients.epoch_member import EpochMember
 from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
 from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.clients.members import GroupMember
@@ -23,6 +24,7 @@ from kraft_wire.sim.clients.producers import Producer
 from kraft_wire.sim.clients.share_members import SHARE_GROUP, ShareMember
 from kraft_wire.sim.clients.stable_consumers import StableConsumer
 from kraft_wire.sim.clients.stale_members import StaleMember
+from kraft_wire.sim.clients.streams_members import StreamsMember
 from kraft_wire.sim.clients.transactors import AgedTransactor, Transactor
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
@@ -147,18 +149,22 @@ class Cluster:
             self.consumers.append(StableConsumer(context, history, 130 + at, topic))
 
     def _add_group_members(self) -> None:
-        """Make the members of the consumer group, and of the share group.
+        """Make the members of the consumer group, of the streams group, and of the share group.
 
         The share group begins at the start of each log.
         """
         context, setup = self.context, self.stage.setup.data
         topic, groups = self.topics[0], self.judge.groups
-        self.consumer_members: list[ConsumerMember] = []
+        self.epoch_members: list[EpochMember] = []
         if groups is not None:
             statics = setup.static_members
-            self.consumer_members = [
+            self.epoch_members += [
                 ConsumerMember(context, groups, 140 + at, topic, is_static=at < statics)
                 for at in range(setup.consumer_members)
+            ]
+            self.epoch_members += [
+                StreamsMember(context, groups, 160 + at, topic)
+                for at in range(setup.streams_members)
             ]
         self.shares: ShareHistory | None = None
         self.share_members: list[ShareMember] = []
@@ -189,7 +195,7 @@ class Cluster:
     def clients(self) -> list[BrokerClient]:
         """All clients of brokers but the last reader."""
         groups: list[BrokerClient] = [*self.members, *self.stale_members]
-        groups += [*self.consumer_members, *self.share_members]
+        groups += [*self.epoch_members, *self.share_members]
         others = [*self.askers, *self.careless, *self.transactors]
         return [*self.producers, *self.consumers, *groups, *others]
 
@@ -252,7 +258,7 @@ class Cluster:
             transactor.is_done = True
         for member in self.members:
             member.is_resting = True
-        for client in self.consumer_members:
+        for client in self.epoch_members:
             client.rest()
         for sharer in self.share_members:
             sharer.rest()
@@ -291,15 +297,17 @@ class Cluster:
         return self._why_group_is_not_shared()
 
     def _why_group_is_not_shared(self) -> str | None:
-        """Return why the consumer group is not settled: one epoch, and each partition owned."""
-        if not self.consumer_members:
-            return None
-        epochs = sorted({member.epoch for member in self.consumer_members})
-        if len(epochs) > 1 or 0 in epochs:
-            return f"consumer members are in epochs {epochs}"
+        """Return why a group is not settled: one epoch, and each partition owned by a member."""
         wanted = {(each.topic_id, each.number) for each in self.truth.of_topic(self.topics[0])}
-        owned = {place for member in self.consumer_members for place in member.owned}
-        return None if owned == wanted else f"consumer members own {owned} of {wanted}"
+        for kind in dict.fromkeys(member.kind for member in self.epoch_members):
+            members = [member for member in self.epoch_members if member.kind == kind]
+            epochs = sorted({member.epoch for member in members})
+            if len(epochs) > 1 or 0 in epochs:
+                return f"{kind} members are in epochs {epochs}"
+            owned = {place for member in members for place in member.owned}
+            if owned != wanted:
+                return f"{kind} members own {owned} of {wanted}"
+        return None
 
     def why_group_moves(self) -> str | None:
         """Return why the group has not settled: the generation of a member has changed recently."""
@@ -336,7 +344,7 @@ class Cluster:
     def read_offsets(self) -> None:
         """Have a client read the committed offsets, at the very end."""
         self.context.settled_us = self.stage.now_us
-        for member in (*self.members, *self.consumer_members, *self.share_members):
+        for member in (*self.members, *self.epoch_members, *self.share_members):
             member.is_done = True
         self.reader.start()
 

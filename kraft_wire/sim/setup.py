@@ -191,6 +191,8 @@ def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wal
         levels[TRANSACTION_VERSION] = setup.data.transaction_version
     if setup.data.consumer_members:
         levels[GROUP_VERSION] = 1
+    if setup.data.streams_members:
+        levels[STREAMS_VERSION] = 1
     if setup.data.share_members:
         levels[SHARE_VERSION] = 1
     fs.make_directory(ROOT)

@@ -26,6 +26,15 @@ _CONSUMER_GROUPS: Final = {
     "group.consumer.session.timeout.ms": 1_500,
 }
 
+_STREAMS_GROUPS: Final = {
+    "group.streams.assignment.interval.ms": 0,
+    "group.streams.heartbeat.interval.ms": 200,
+    "group.streams.initial.rebalance.delay.ms": 0,
+    "group.streams.min.heartbeat.interval.ms": 200,
+    "group.streams.min.session.timeout.ms": 1_500,
+    "group.streams.session.timeout.ms": 1_500,
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
@@ -97,6 +106,8 @@ class Workload:
     """Of one consumer group (KIP-848)."""
     static_members: int = 0
     """How many of them are static."""
+    streams_members: int = 0
+    """Of one streams group (KIP-1071)."""
     share_members: int = 0
     """Of one share group (KIP-932)."""
     delivery_limit: int = 5
@@ -132,6 +143,8 @@ class Workload:
             found |= self._transaction_settings(brokers_count)
         if self.consumer_members:
             found |= _CONSUMER_GROUPS
+        if self.streams_members:
+            found |= _STREAMS_GROUPS
         if self.share_members:
             found |= self._share_settings(brokers_count)
         return found

@@ -1,4 +1,6 @@
-"""Seeds of clusters with a consumer group or a share group (KIP-848, KIP-932), every event judged.
+"""Seeds of clusters with consumer, share and streams groups, every event judged.
+
+Sources: KIP-848, KIP-932, KIP-1071.
 
 `group_seeds.txt` holds the seeds that once failed, each with its story; they run first.
 """
@@ -51,7 +53,8 @@ def test_plan_with_groups_is_its_json_again() -> None:
 def test_seed_without_the_focus_has_no_such_groups(seed: int) -> None:
     """So its trace is what it was before there were any."""
     plan = drawn(seed, events=100, nodes=None, brokers=0)
-    assert (plan.setup.data.consumer_members, plan.setup.data.share_members) == (0, 0)
+    data = plan.setup.data
+    assert (data.consumer_members, data.share_members, data.streams_members) == (0, 0, 0)
     data = with_groups(plan).setup.data
     assert data.consumer_members or data.share_members
     assert not data.may_elect_uncleanly
@@ -59,7 +62,7 @@ def test_seed_without_the_focus_has_no_such_groups(seed: int) -> None:
 
 def test_members_reach_what_they_are_there_for() -> None:
     reached: Counter[str] = Counter()
-    for seed in (1, 3, 10, 15):
+    for seed in (0, 1, 3, 10, 15):
         result = run_plan(drawn(seed, events=4_000, nodes=None, brokers=0, focus="groups"))
         reached += result.operations + result.looked
     for name in (
@@ -76,5 +79,9 @@ def test_members_reach_what_they_are_there_for() -> None:
         "C04 DeliveriesCount",
         "C05 OneHolder",
         "C06 EverythingDelivered",
+        "streams assignment told",
+        "streams partition revoked",
+        "streams member read",
+        "streams member committed",
     ):
         assert reached[name] > 0, name

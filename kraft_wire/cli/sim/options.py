@@ -24,7 +24,7 @@ FocusOption = Annotated[
     str | None,
     typer.Option(
         metavar="membership|transactions|groups",
-        help="Concentrate on voter set changes, transactions, or consumer and share groups.",
+        help="Concentrate on voter set changes, transactions, or the new groups.",
     ),
 ]
 EventsOption = Annotated[

@@ -12,7 +12,7 @@ from typing import Final
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.coordinated_client import WRONG_NODE
 from kraft_wire.sim.clients.position_client import PositionClient
-from kraft_wire.sim.judge.group_epochs import GroupEpochs, Place
+from kraft_wire.sim.judge.group_epochs import GroupEpochs, Owned, Place
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
@@ -59,6 +59,10 @@ class EpochMember(PositionClient):
     def told(self, response: Message | None) -> Told | None:
         """Return what an answer to a heartbeat says; None if it is none."""
         raise NotImplementedError
+
+    def in_log(self, places: frozenset[Place]) -> Owned:
+        """Return partitions as the records of the group name them."""
+        return places
 
     def leave(self) -> None:
         """Leave the group."""
@@ -133,7 +137,7 @@ class EpochMember(PositionClient):
         if self.owned - self._assigned and self.random.random() < _GIVES_BACK_SHARE:
             self.count("partition revoked")
             self.owned &= self._assigned
-            self.epochs.gave_back(self.group, self.member_id, self.owned)
+            self.epochs.gave_back(self.group, self.member_id, self.in_log(self.owned))
         self.ask_coordinator(self.heartbeat_request(), self._heard)
 
     def _heard(self, node_id: int, response: Message | None) -> None:
@@ -149,7 +153,8 @@ class EpochMember(PositionClient):
         if assigned is not None:
             self.count("assignment told")
             self._assigned, owned = assigned, assigned | owned
-        if not self.epochs.told(node_id, self.group, self.member_id, epoch, owned):
+        own = self.in_log(owned)
+        if not self.epochs.told(node_id, self.group, self.member_id, epoch, own):
             self.lose_place()
             self.later(self.think_us)
             return

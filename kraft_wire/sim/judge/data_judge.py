@@ -40,7 +40,7 @@ class DataJudge(ReplicaJudge):
     transactions: TransactionWatch | None = None
     """Judges transactions, where the plan has any."""
     groups: GroupEpochs | None = None
-    """Judges consumer groups, where the plan has any."""
+    """Judges consumer and streams groups, where the plan has any."""
     isr_watch: IsrWatch = field(init=False)
     """Judges how long a replica that does not fetch stays in an ISR."""
 
@@ -52,7 +52,8 @@ class DataJudge(ReplicaJudge):
             self.upkeep = UpkeepJudge(self)
         if self.stage.setup.data.transactors:
             self.transactions = TransactionWatch(self)
-        if self.stage.setup.data.consumer_members:
+        data = self.stage.setup.data
+        if data.consumer_members or data.streams_members:
             self.groups = GroupEpochs(self.looked)
 
     # -- events ----------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
-"""Owners and epochs of consumer groups, as the log of their coordinator has them (KIP-848).
+"""Owners and epochs of consumer and streams groups, as the log of their coordinator has them.
 
-C01: "a partition is assigned to a new member once its former owner has revoked it". C02: "the group
-epoch" and each member's epoch never go back. The records are those of the offsets topic, once
-committed; the answers of members are compared with them.
+C01: "a partition is assigned to a new member once its former owner has revoked it" (KIP-848), and
+an active task of a streams group likewise (KIP-1071). C02: "the group epoch" and each member's
+epoch never go back. The records are those of the offsets topic, once committed; the answers of
+members are compared with them.
 
 Errors: `Violation`.
 """
@@ -27,17 +28,25 @@ from kraft_wire.wire.generated.consumer_group_current_member_assignment_value im
 )
 from kraft_wire.wire.generated.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from kraft_wire.wire.generated.consumer_group_metadata_value import ConsumerGroupMetadataValue
+from kraft_wire.wire.generated.streams_group_current_member_assignment_key import (
+    StreamsGroupCurrentMemberAssignmentKey,
+)
+from kraft_wire.wire.generated.streams_group_current_member_assignment_value import (
+    StreamsGroupCurrentMemberAssignmentValue,
+)
+from kraft_wire.wire.generated.streams_group_metadata_key import StreamsGroupMetadataKey
+from kraft_wire.wire.generated.streams_group_metadata_value import StreamsGroupMetadataValue
 from kraft_wire.wire.records.record import Record
 
-__all__ = ["GroupEpochs", "Place"]
+__all__ = ["GroupEpochs", "Owned", "Place"]
 
 _OWNED: Final = "C01 OneOwner"
 _EPOCHS: Final = "C02 EpochsGrow"
-_GROUP_KEY: Final = ConsumerGroupMetadataKey.RECORD_TYPE
-_MEMBER_KEY: Final = ConsumerGroupCurrentMemberAssignmentKey.RECORD_TYPE
 
 Place = tuple[Uuid, int]
 """A partition of a topic."""
+Owned = frozenset[Place] | frozenset[tuple[str, int]]
+"""Partitions of a consumer group's member, or active tasks of a streams group's."""
 
 
 @dataclass(slots=True)
@@ -45,10 +54,10 @@ class _Member:
     """A member, as its newest record has it and as it was told."""
 
     epoch: int = 0
-    owned: frozenset[Place] = frozenset()
+    owned: Owned = frozenset()
     """Assigned, or to be revoked."""
     told_epoch: int = 0
-    told: frozenset[Place] = frozenset()
+    told: Owned = frozenset()
     """What the member itself takes for its own."""
 
 
@@ -73,23 +82,24 @@ class GroupEpochs:
             self._check_owners(group, node_id)
 
     def _replay(self, record: Record, node_id: int, touched: dict[str, None]) -> None:
-        key, value = record.key, record.value
-        kind = -1 if key is None else int.from_bytes(key[:2], "big")
-        if kind == _GROUP_KEY:
-            of_group, _ = ConsumerGroupMetadataKey.decode(memoryview(key or b""), 0, 2)
-            self._group_record(of_group.group_id, value, node_id)
-        elif kind == _MEMBER_KEY:
-            of_member, _ = ConsumerGroupCurrentMemberAssignmentKey.decode(
-                memoryview(key or b""), 0, 2
-            )
-            self._member_record(of_member.group_id, of_member.member_id, value, node_id)
-            touched[of_member.group_id] = None
+        key, value = memoryview(record.key or b""), record.value
+        kind = int.from_bytes(key[:2], "big") if key else -1
+        for group_key, group_value in _GROUPS:
+            if kind == group_key.RECORD_TYPE:
+                group_id = group_key.decode(key, 0, 2)[0].group_id
+                found = None if value is None else group_value.decode(memoryview(value), 0, 2)[0]
+                self._group_record(group_id, found, node_id)
+        for member_key, read in _MEMBERS:
+            if kind == member_key.RECORD_TYPE:
+                of_member = member_key.decode(key, 0, 2)[0]
+                at = None if value is None else read(memoryview(value))
+                self._member_record(of_member.group_id, of_member.member_id, at, node_id)
+                touched[of_member.group_id] = None
 
-    def _group_record(self, group: str, value: bytes | memoryview | None, node_id: int) -> None:
-        if value is None:
+    def _group_record(self, group: str, found: GroupValue | None, node_id: int) -> None:
+        if found is None:
             self.epochs.pop(group, None)
             return
-        found, _ = ConsumerGroupMetadataValue.decode(memoryview(value), 0, 2)
         self.looked[_EPOCHS] += 1
         before = self.epochs.get(group, -1)
         if found.epoch < before:
@@ -97,31 +107,31 @@ class GroupEpochs:
         self.epochs[group] = found.epoch
 
     def _member_record(
-        self, group: str, member_id: str, value: bytes | memoryview | None, node_id: int
+        self, group: str, member_id: str, at: tuple[int, Owned] | None, node_id: int
     ) -> None:
+        """`at`: the member's epoch and what it has or must give back; None if it is removed."""
         members = self.members.setdefault(group, {})
-        if value is None:
+        if at is None:
             members.pop(member_id, None)
             return
-        found, _ = ConsumerGroupCurrentMemberAssignmentValue.decode(memoryview(value), 0, 2)
+        epoch, owned = at
         member = members.setdefault(member_id, _Member())
         self.looked[_EPOCHS] += 1
-        left = found.member_epoch < 0
-        if not left and found.member_epoch < member.epoch:
-            facts = (group, member_id, "epoch", found.member_epoch, "after", member.epoch)
-            raise Violation(_EPOCHS, node_id, *facts)
-        if found.member_epoch > self.epochs.get(group, -1):
-            of_group = (group, member_id, "epoch", found.member_epoch, "of", self.epochs.get(group))
+        left = epoch < 0
+        if not left and epoch < member.epoch:
+            raise Violation(
+                _EPOCHS, node_id, group, member_id, "epoch", epoch, "after", member.epoch
+            )
+        if epoch > self.epochs.get(group, -1):
+            of_group = (group, member_id, "epoch", epoch, "of", self.epochs.get(group))
             raise Violation(_EPOCHS, node_id, *of_group)
-        member.epoch = 0 if left else found.member_epoch
-        topics = [*found.assigned_partitions, *found.partitions_pending_revocation]
-        member.owned = frozenset((each.topic_id, at) for each in topics for at in each.partitions)
+        member.epoch, member.owned = 0 if left else epoch, owned
         if left:
             member.told, member.told_epoch = frozenset(), 0
 
     def _check_owners(self, group: str, node_id: int) -> None:
         self.looked[_OWNED] += 1
-        owners: dict[Place, str] = {}
+        owners: dict[tuple[Uuid | str, int], str] = {}
         for member_id, member in self.members[group].items():
             for place in member.owned:
                 other = owners.setdefault(place, member_id)
@@ -131,9 +141,7 @@ class GroupEpochs:
 
     # -- the members -----------------------------------------------------------------------------
 
-    def told(
-        self, node_id: int, group: str, member_id: str, epoch: int, owned: frozenset[Place]
-    ) -> bool:
+    def told(self, node_id: int, group: str, member_id: str, epoch: int, owned: Owned) -> bool:
         """A member got an answer; return False for one that was overtaken by its removal.
 
         From here on it owns these partitions, until it is told otherwise or removed.
@@ -155,7 +163,7 @@ class GroupEpochs:
         member.told_epoch, member.told = epoch, owned
         return True
 
-    def gave_back(self, group: str, member_id: str, owned: frozenset[Place]) -> None:
+    def gave_back(self, group: str, member_id: str, owned: Owned) -> None:
         """A member stops to use all but these partitions."""
         member = self.members.get(group, {}).get(member_id)
         if member is not None:
@@ -166,3 +174,30 @@ class GroupEpochs:
         member = self.members.get(group, {}).get(member_id)
         if member is not None:
             member.told, member.told_epoch = frozenset(), 0
+
+
+def _partitions(value: memoryview) -> tuple[int, Owned]:
+    found, _ = ConsumerGroupCurrentMemberAssignmentValue.decode(value, 0, 2)
+    topics = [*found.assigned_partitions, *found.partitions_pending_revocation]
+    return found.member_epoch, frozenset(
+        (each.topic_id, number) for each in topics for number in each.partitions
+    )
+
+
+def _tasks(value: memoryview) -> tuple[int, Owned]:
+    found, _ = StreamsGroupCurrentMemberAssignmentValue.decode(value, 0, 2)
+    tasks = [*found.active_tasks, *found.active_tasks_pending_revocation]
+    return found.member_epoch, frozenset(
+        (each.subtopology_id, number) for each in tasks for number in each.partitions
+    )
+
+
+GroupValue = ConsumerGroupMetadataValue | StreamsGroupMetadataValue
+_GROUPS: Final = (
+    (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
+    (StreamsGroupMetadataKey, StreamsGroupMetadataValue),
+)
+_MEMBERS: Final = (
+    (ConsumerGroupCurrentMemberAssignmentKey, _partitions),
+    (StreamsGroupCurrentMemberAssignmentKey, _tasks),
+)
