@@ -8,10 +8,14 @@ ids (Fetch up to 12, Produce up to 11), as a reader of names expects.
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError
+from kraft_wire.client.connection import (
+    BrokerConnection,
+    BrokerConnectionError,
+    NotAuthenticated,
+)
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -26,6 +30,9 @@ from kraft_wire.wire.generated.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+
+if TYPE_CHECKING:
+    from kraft_wire.login.client_config import Security
 
 __all__ = [
     "EARLIEST_TIMESTAMP",
@@ -79,6 +86,11 @@ class ClusterSettings:
     request_seconds: float = 30.0
     deadline_seconds: float = 60.0
     """How long errors that pass may last."""
+    security_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Kafka's client keys of the connections and their values, secrets among them.
+
+    Without any the connections have the security of the process (`connection.use_security`).
+    """
 
 
 class RetryDeadline:
@@ -110,6 +122,7 @@ class ClusterClient:
     def __init__(self, settings: ClusterSettings) -> None:
         assert settings.bootstrap, "give a broker"
         self.settings = settings
+        self._security: Security | None = None
         self._connections: dict[str, BrokerConnection] = {}
         self._brokers: dict[int, str] = {}
         self._leaders: dict[TopicPartition, int] = {}
@@ -197,6 +210,8 @@ class ClusterClient:
                 problem = ask()
                 if problem is None:
                     return
+            except NotAuthenticated as error:
+                raise ClusterRefused(str(error)) from error
             except BrokerConnectionError as error:
                 problem = str(error)
             if patience.is_over:
@@ -237,12 +252,18 @@ class ClusterClient:
         return "no leader" if leader is None else self._brokers[leader]
 
     def any_broker(self) -> BrokerConnection:
-        """Return a connection to any broker; ClusterRefused names all that cannot be reached."""
+        """Return a connection to any broker.
+
+        Errors: NotAuthenticated by the first that refuses, BrokerConnectionError that names all
+        that cannot be reached.
+        """
         places = dict.fromkeys([*self.settings.bootstrap, *self._brokers.values()])
         problems: list[str] = []
         for address in sorted(places, key=lambda each: each not in self._connections):
             try:
                 return self._connection(address)
+            except NotAuthenticated:
+                raise
             except BrokerConnectionError as error:
                 problems.append(str(error))
         raise BrokerConnectionError("; ".join(problems))
@@ -264,10 +285,28 @@ class ClusterClient:
     def _connection(self, address: str) -> BrokerConnection:
         known = self._connections.get(address)
         if known is None:
-            seconds = self.settings.request_seconds
-            known = BrokerConnection(address, timeout_s=seconds, client_id=self.settings.client_id)
-            self._connections[address] = known
+            known = self._connections[address] = self.connect(address)
         return known
+
+    def connect(self, address: str) -> BrokerConnection:
+        """Return a new connection, which the caller closes.
+
+        Errors: ClusterRefused (unusable security keys), BrokerConnectionError.
+        """
+        settings = self.settings
+        if settings.security_keys and self._security is None:
+            from kraft_wire.login.client_config import UnusableConfig, security_of
+
+            try:
+                self._security = security_of(dict(settings.security_keys))
+            except UnusableConfig as error:
+                raise ClusterRefused(str(error)) from error
+        return BrokerConnection(
+            address,
+            timeout_s=settings.request_seconds,
+            client_id=settings.client_id,
+            security=self._security,
+        )
 
     def _metadata(self, topics: Sequence[str] | None, *, create: bool = False) -> MetadataResponse:
         """Ask any broker; if none answers, each in turn until the deadline."""
@@ -280,7 +319,7 @@ class ClusterClient:
                 break
             except BrokerConnectionError as error:
                 self.close()
-                if patience.is_over:
+                if patience.is_over or isinstance(error, NotAuthenticated):
                     raise ClusterRefused(str(error)) from error
                 patience.pause()
         self._brokers = {each.node_id: f"{each.host}:{each.port}" for each in answer.brokers}

@@ -29,7 +29,13 @@ from kraft_wire.wire.message import MalformedMessage, Message
 if TYPE_CHECKING:
     from kraft_wire.login.client_config import Credentials, Security
 
-__all__ = ["BrokerConnection", "BrokerConnectionError", "split_address", "use_security"]
+__all__ = [
+    "BrokerConnection",
+    "BrokerConnectionError",
+    "NotAuthenticated",
+    "split_address",
+    "use_security",
+]
 
 R = TypeVar("R", bound=Message)
 
@@ -45,6 +51,10 @@ _REFUSED: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 
 class BrokerConnectionError(Exception):
     """The broker cannot be reached, or does not answer as a broker does; the text is one line."""
+
+
+class NotAuthenticated(BrokerConnectionError):
+    """TLS or the login failed, as it would again: clients do not retry it, nor do Kafka's."""
 
 
 _security: "Security | None" = None
@@ -167,11 +177,16 @@ class BrokerConnection:
 
     def _secure(self, security: "Security", host: str) -> None:
         if security.tls is not None:
+            from ssl import SSLEOFError, SSLError
+
             try:
                 self._socket = security.tls.wrap_socket(self._socket, server_hostname=host)
             except OSError as error:
                 words = getattr(error, "verify_message", None) or getattr(error, "reason", error)
-                raise BrokerConnectionError(f"no TLS with {self._address}: {words}") from error
+                # A broker that stops ends a handshake too, and may be back soon.
+                is_final = isinstance(error, SSLError) and not isinstance(error, SSLEOFError)
+                kind = NotAuthenticated if is_final else BrokerConnectionError
+                raise kind(f"no TLS with {self._address}: {words}") from error
         if security.credentials is not None:
             self._log_in(security.credentials)
 
@@ -189,11 +204,11 @@ class BrokerConnection:
         assert isinstance(shaken, SaslHandshakeResponse), shaken
         if shaken.error_code:
             offered = ", ".join(shaken.mechanisms) or "none"
-            raise BrokerConnectionError(f"{self._address} offers the mechanisms {offered}")
+            raise NotAuthenticated(f"{self._address} offers the mechanisms {offered}")
         try:
             log_in(credentials, self._token)
         except (LoginFailed, UnicodeDecodeError) as error:
-            raise BrokerConnectionError(f"no login at {self._address}: {error}") from error
+            raise NotAuthenticated(f"no login at {self._address}: {error}") from error
 
     def _token(self, token: bytes) -> bytes:
         from secrets import randbelow
@@ -205,7 +220,7 @@ class BrokerConnection:
         assert isinstance(answer, SaslAuthenticateResponse), answer
         if answer.error_code:
             words = answer.error_message or error_name(answer.error_code)
-            raise BrokerConnectionError(f"no login at {self._address}: {words}")
+            raise NotAuthenticated(f"no login at {self._address}: {words}")
         renewal_ms = until_renewal_ms(answer.session_lifetime_ms, randbelow)
         self._renews_s = None if renewal_ms is None else asked_s + renewal_ms / 1_000
         return bytes(answer.auth_bytes)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, Self, TypeVar
 
 from kraft_wire.client.cluster import ClusterClient, ClusterRefused, RetryDeadline
-from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError
+from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError, NotAuthenticated
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
@@ -90,6 +90,8 @@ class GroupCoordinator:
                 if code not in ELSEWHERE:
                     return answer
                 problem = error_name(code)
+            except NotAuthenticated as error:
+                raise ClusterRefused(str(error)) from error
             except BrokerConnectionError as error:
                 problem = str(error)
                 self._cluster.forget()
@@ -110,9 +112,5 @@ class GroupCoordinator:
             if answer.error_code:
                 name = error_name(answer.error_code)
                 raise ClusterRefused(f"group {self.group}: {name} {answer.error_message or ''}")
-            self._connection = BrokerConnection(
-                f"{answer.host}:{answer.port}",
-                timeout_s=self._cluster.settings.request_seconds,
-                client_id=self._cluster.settings.client_id,
-            )
+            self._connection = self._cluster.connect(f"{answer.host}:{answer.port}")
         return self._connection

@@ -16,7 +16,15 @@ from kraft_wire.login.bearer import TOKEN_KEYS, InvalidTokenSource, TokenSource,
 from kraft_wire.login.jaas import LOGIN_MODULES, InvalidJaas, parse_jaas
 from kraft_wire.properties import parse_properties
 
-__all__ = ["Credentials", "Security", "UnusableConfig", "read_client_config"]
+__all__ = [
+    "Credentials",
+    "Security",
+    "UnusableConfig",
+    "is_about_security",
+    "read_client_config",
+    "read_client_keys",
+    "security_of",
+]
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _TEXTS: Final = {
@@ -76,30 +84,46 @@ def read_client_config(path: Path) -> tuple[Security, list[str]]:
 
     Raises UnusableConfig.
     """
+    config = read_client_keys(path)
+    about_security = {key: value for key, value in config.items() if is_about_security(key)}
+    others = sorted(set(config) - set(about_security))
     try:
-        config = _properties(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnusableConfig(f"cannot read {path}: {error}") from error
-    others = sorted(set(config) - _KNOWN)
-    for key in others:
-        if key.startswith(_ABOUT_SECURITY):
-            raise UnusableConfig(f"{path}: {key} is not supported; remove it")
-    protocol = config.get("security.protocol", "PLAINTEXT")
-    if protocol not in _PROTOCOLS:
-        raise UnusableConfig(f"{path}: security.protocol={protocol}: use {_or(_PROTOCOLS)}")
-    try:
-        tls = _tls(config) if protocol.endswith("SSL") else None
-        credentials = _credentials(config) if protocol.startswith("SASL") else None
+        return security_of(about_security), others
     except UnusableConfig as error:
         raise UnusableConfig(f"{path}: {error}") from error
-    except UnusableStore as error:
-        raise UnusableConfig(f"{path}: a store cannot be used: {error}") from error
-    return Security(tls, credentials), others
 
 
-def _properties(text: str) -> dict[str, str]:
-    """Return keys and values; Kafka strips the values of all its client keys."""
+def read_client_keys(path: Path) -> dict[str, str]:
+    """Return keys and values of a file; Kafka strips all values. Raises UnusableConfig."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnusableConfig(f"cannot read {path}: {error}") from error
     return {each.key: each.value.strip() for each in parse_properties(text)}
+
+
+def security_of(config: Mapping[str, str]) -> Security:
+    """Return the security that client keys ask for. Raises UnusableConfig.
+
+    Errors in this order: a key that is not supported, the protocol, stores, the login.
+    """
+    unknown = sorted(set(config) - _KNOWN)
+    if unknown:
+        raise UnusableConfig(f"{unknown[0]} is not supported; remove it")
+    protocol = config.get("security.protocol", "PLAINTEXT")
+    if protocol not in _PROTOCOLS:
+        raise UnusableConfig(f"security.protocol={protocol}: use {_or(_PROTOCOLS)}")
+    try:
+        tls = _tls(config) if protocol.endswith("SSL") else None
+    except UnusableStore as error:
+        raise UnusableConfig(f"a store cannot be used: {error}") from error
+    credentials = _credentials(config) if protocol.startswith("SASL") else None
+    return Security(tls, credentials)
+
+
+def is_about_security(key: str) -> bool:
+    """Return whether a client key is about encryption or the login."""
+    return key.startswith(_ABOUT_SECURITY)
 
 
 def _tls(config: Mapping[str, str]) -> ssl.SSLContext:

@@ -21,7 +21,6 @@ REFUSED = {
     "key.serializer",
     "partitioner.class",
     "partitioner.ignore.keys",
-    "security.protocol",
     "transaction.two.phase.commit.enable",
     "transactional.id",
     "value.deserializer",
@@ -45,10 +44,28 @@ def test_key_of_other_clients_does_not_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["plaintext", " PLAINTEXT "])
-def test_plaintext_is_the_one_protocol(name: str) -> None:
-    KafkaKeys({"security.protocol": name})
-    with pytest.raises(PipelineError, match="'SSL' is not supported, kraftwire speaks PLAINTEXT"):
-        KafkaKeys({"security.protocol": "SSL"})
+def test_plaintext_needs_no_other_key(name: str) -> None:
+    keys = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": name, "ssl.protocol": "TLS"}
+    assert KafkaKeys(keys).cluster().security_keys == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"security.protocol": "TLS"}, "=TLS: security.protocol=TLS: use PLAINTEXT, SSL, "),
+        ({"security.protocol": "SASL_SSL"}, "=SASL_SSL: sasl.mechanism=GSSAPI is not supported"),
+        ({"security.protocol": "ssl", "ssl.protocol": "TLS"}, "=SSL: ssl.protocol is not supp"),
+        (
+            {"security.protocol": "SSL", "ssl.truststore.location": "/nowhere"},
+            "=SSL: a store cannot be used: /nowhere: ",
+        ),
+    ],
+)
+def test_security_that_is_not_supported_is_refused_on_the_driver(
+    keys: dict[str, str], words: str
+) -> None:
+    with pytest.raises(PipelineError, match=f"^option kafka.security.protocol{words}"):
+        KafkaKeys({"bootstrap.servers": "127.0.0.1:1", **keys}).cluster()
 
 
 @pytest.mark.parametrize(

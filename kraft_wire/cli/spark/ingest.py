@@ -1,6 +1,7 @@
 """`kraft-wire spark ingest`: topics of a live cluster as tables, every record once."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,6 +50,14 @@ SinkOption = Annotated[SinkName, typer.Option(help="Table format; delta needs it
 ConnectorOption = Annotated[
     ConnectorName, typer.Option(help="Built-in source, or Spark's own with its jars.")
 ]
+CommandConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--command-config",
+        metavar="FILE",
+        help="Kafka client settings of the source: TLS, SASL PLAIN, SCRAM and OAUTHBEARER.",
+    ),
+]
 OptionOption = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="KEY=VALUE", help="Option of the source; may be repeated."),
@@ -64,6 +73,7 @@ def ingest(
     sink: SinkOption = SinkName.PARQUET,
     connector: ConnectorOption = ConnectorName.KRAFTWIRE,
     option: OptionOption = None,
+    command_config: CommandConfigOption = None,
     master: Master = "local[*]",
     conf: Conf = None,
     jars: Jars = None,
@@ -86,7 +96,7 @@ def ingest(
             trigger,
             sink.value,
             connector.value,
-            settings_of(option, "--option"),
+            {**_client_keys(command_config), **settings_of(option, "--option")},
         )
         settings = settings_of(conf)
         if sink is SinkName.DELTA:
@@ -97,3 +107,16 @@ def ingest(
     print_rows(("topic", "partition", "from", "until"), rows)
     batches = "batch" if taken.batches == 1 else "batches"
     print(f"{taken.records:,} records in {taken.batches:,} {batches}, in {output}")
+
+
+def _client_keys(path: str | None) -> dict[str, str]:
+    """Return a file's keys as options of the source. Errors: PipelineError."""
+    if path is None:
+        return {}
+    from kraft_wire.login.client_config import UnusableConfig, read_client_keys
+    from kraft_wire.spark.failure import PipelineError
+
+    try:
+        return {f"kafka.{key}": value for key, value in read_client_keys(Path(path)).items()}
+    except UnusableConfig as error:
+        raise PipelineError(f"--command-config: {error}") from error

@@ -1,9 +1,9 @@
 """The keys `kafka.…` of the format `kraftwire`: which mean something, which are refused, and why.
 
 Three kinds are refused: keys that Spark's own connector refuses because they would break a query,
-keys that must not be ignored silently (encryption, authentication), and keys that Kafka's clients
-do not have. All other keys of Kafka's clients are accepted; those of features that are not here
-(polls, groups, metrics) have no effect.
+keys of encryption and login that are not supported (`login.client_config`), and keys that Kafka's
+clients do not have. All other keys of Kafka's clients are accepted; those of features that are not
+here (polls, groups, metrics) have no effect.
 """
 
 import re
@@ -15,6 +15,7 @@ from kraft_wire.client import BrokerConnectionError
 from kraft_wire.client.cluster import ClusterSettings
 from kraft_wire.client.connection import split_address
 from kraft_wire.client.fetching import FetchSettings
+from kraft_wire.login.client_config import UnusableConfig, is_about_security, security_of
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.option_reader import parse_not_negative, parse_positive
 
@@ -103,7 +104,8 @@ _UNHONOURABLE: Final = {
 _NUMBER_MAX: Final = 0x7FFFFFFF
 """All numbers that have an effect are of 32 bits in Kafka's clients."""
 _HOST_AND_PORT: Final = re.compile(r"([\w.%-]+|\[[\w.:%-]+\])(:\d+)?", re.ASCII)
-_SECURITY: Final = ("sasl.", "ssl.", "security.protocol")
+_PROTOCOL: Final = "security.protocol"
+_PLAINTEXT: Final = "PLAINTEXT"
 
 
 class KafkaKeys:
@@ -111,8 +113,8 @@ class KafkaKeys:
 
     def __init__(self, keys: Mapping[str, str]) -> None:
         self._keys = dict(keys)
-        for name, value in self._keys.items():
-            _check(name, value)
+        for name in self._keys:
+            _check(name)
 
     def cluster(self) -> ClusterSettings:
         """Return how the cluster is reached."""
@@ -131,7 +133,22 @@ class KafkaKeys:
             self._keys.get("client.id", defaults.client_id),
             self._seconds("request.timeout.ms", defaults.request_seconds),
             self._seconds("default.api.timeout.ms", defaults.deadline_seconds),
+            self._security(),
         )
+
+    def _security(self) -> tuple[tuple[str, str], ...]:
+        """Return the keys of encryption and login; the workers build their own from them."""
+        protocol = self._keys.get(_PROTOCOL, _PLAINTEXT).strip().upper()
+        if protocol == _PLAINTEXT:
+            return ()  # Kafka's clients do not look at the other keys either
+        keys = {name: text.strip() for name, text in self._keys.items() if is_about_security(name)}
+        keys[_PROTOCOL] = protocol
+        keys = {name: text for name, text in keys.items() if name not in _WITHOUT_EFFECT}
+        try:
+            security_of(keys)
+        except UnusableConfig as error:
+            raise PipelineError(f"option kafka.{_PROTOCOL}={protocol}: {error}") from error
+        return tuple(sorted(keys.items()))
 
     def fetching(self, progress_ms: int | None) -> FetchSettings:
         """Return how partitions are read; sizes that are not given are larger than Kafka's."""
@@ -184,18 +201,13 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _check(name: str, value: str) -> None:
+def _check(name: str) -> None:
     """Refuse a key that would break a query, that is not supported, or that is unknown."""
     reason = _CONNECTOR_REFUSES.get(name) or _UNHONOURABLE.get(name)
     if reason is not None:
         raise PipelineError(f"option kafka.{name} is not supported: {reason}")
-    if name == "security.protocol" and value.strip().upper() != "PLAINTEXT":
-        raise PipelineError(
-            f"option kafka.{name}: {value!r} is not supported, kraftwire speaks PLAINTEXT alone;"
-            " Spark's own connector speaks the others"
-        )
     known = [*_EFFECTIVE, *_WITHOUT_EFFECT]
-    if name in known or name.startswith(_SECURITY):
+    if name in known or is_about_security(name):
         return
     close = get_close_matches(name, known, 1)
     hint = f"did you mean kafka.{close[0]}?" if close else "Kafka's clients have no such key"
