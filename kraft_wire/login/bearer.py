@@ -1,12 +1,13 @@
 """Tokens that a client shows by OAUTHBEARER, as Kafka's clients get them (KIP-255, KIP-768).
 
-Two ways: an unsecured token that the client makes itself of its login entry's options, with a new
-time for each login; and a token in a file, read for each login. Tokens of an identity provider, by
-HTTP, are not fetched.
+Three ways: an unsecured token that the client makes itself of its login entry's options, with a new
+time for each login; a token in a file, read for each login; and one of an identity provider,
+fetched for each login (`token_endpoint`).
 """
 
 import json
 import re
+import ssl
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +16,13 @@ from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from kraft_wire.login.token_endpoint import (
+    CREDENTIAL_KEYS,
+    RETRY_KEYS,
+    ClientCredentials,
+    InvalidCredentials,
+)
+
 __all__ = ["TOKEN_KEYS", "InvalidTokenSource", "TokenSource", "token_source", "unsecured_token"]
 
 TokenSource: TypeAlias = Callable[[], str]
@@ -22,7 +30,7 @@ TokenSource: TypeAlias = Callable[[], str]
 
 _HANDLER: Final = "sasl.login.callback.handler.class"
 _URL: Final = "sasl.oauthbearer.token.endpoint.url"
-TOKEN_KEYS: Final = (_HANDLER, _URL)
+TOKEN_KEYS: Final = (_HANDLER, _URL, *CREDENTIAL_KEYS, *RETRY_KEYS)
 """Client keys that say where tokens are."""
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
 _OF_URLS: Final = (
@@ -40,10 +48,15 @@ class InvalidTokenSource(Exception):
     """Settings that give no token; the text is one line."""
 
 
-def token_source(config: Mapping[str, str], options: Mapping[str, str]) -> TokenSource:
+def token_source(
+    config: Mapping[str, str],
+    options: Mapping[str, str],
+    trusting: Callable[[Mapping[str, str]], ssl.SSLContext],
+) -> TokenSource:
     """Return where a client's tokens come from; `options` are its login entry's.
 
-    Errors: InvalidTokenSource.
+    `trusting` makes the TLS of an https address from those options. Errors: InvalidTokenSource,
+    and those of `trusting`.
     """
     handler, url = config.get(_HANDLER), config.get(_URL)
     if handler is not None and handler not in _OF_URLS:
@@ -54,10 +67,26 @@ def token_source(config: Mapping[str, str], options: Mapping[str, str]) -> Token
         unsecured_token(options, 0)  # fails now if it ever will
         return lambda: unsecured_token(options, int(time()))
     parts = urlsplit(url or "")
-    if parts.scheme != "file" or not parts.path:
-        raise InvalidTokenSource(f"{_URL} must name a file, as file:///path")
-    path = Path(url2pathname(parts.path))
-    return lambda: _of_file(path)
+    if parts.scheme == "file" and parts.path:
+        path = Path(url2pathname(parts.path))
+        return lambda: _of_file(path)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidTokenSource(f"{_URL} must be an address of file, http or https")
+    try:
+        context = trusting(options) if parts.scheme == "https" else None
+        return _checked(ClientCredentials(config, options, url or "", context).token)
+    except InvalidCredentials as problem:
+        raise InvalidTokenSource(str(problem)) from problem
+
+
+def _checked(fetch: TokenSource) -> TokenSource:
+    def token() -> str:
+        found = fetch()
+        if _TOKEN.fullmatch(found) is None:
+            raise ValueError("what the token endpoint gives is not a token")
+        return found
+
+    return token
 
 
 def unsecured_token(options: Mapping[str, str], now_seconds: int) -> str:

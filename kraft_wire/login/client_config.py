@@ -115,9 +115,9 @@ def security_of(config: Mapping[str, str]) -> Security:
         raise UnusableConfig(f"security.protocol={protocol}: use {_or(_PROTOCOLS)}")
     try:
         tls = _tls(config) if protocol.endswith("SSL") else None
+        credentials = _credentials(config) if protocol.startswith("SASL") else None
     except UnusableStore as error:
         raise UnusableConfig(f"a store cannot be used: {error}") from error
-    credentials = _credentials(config) if protocol.startswith("SASL") else None
     return Security(tls, credentials)
 
 
@@ -160,7 +160,7 @@ def _credentials(config: Mapping[str, str]) -> Credentials:
     try:
         options = parse_jaas(entry).options if entry else {}
         if mechanism == "OAUTHBEARER":
-            return Credentials(mechanism, "", "", token_source(config, options))
+            return Credentials(mechanism, "", "", token_source(config, options, _tls))
     except InvalidJaas as problem:
         raise UnusableConfig(f"sasl.jaas.config: {problem}") from problem
     except InvalidTokenSource as problem:
