@@ -23,6 +23,7 @@ TIDY_TESTS = (
     "tests/test_docs.py",
     "tests/test_words.py",
     "tests/test_time_as_argument.py",
+    "tests/test_argument_names.py",
     "tests/test_import_contracts.py",
     "tests/mutants/test_catalogue.py",
     "tests/codegen",

@@ -35,7 +35,7 @@ class CoordinatedTransaction:
 def check_hanging(
     opened: Iterable[OpenTransaction],
     coordinated: Mapping[int, CoordinatedTransaction],
-    now_ms: int,
+    wall_ms: int,
 ) -> Iterator[Finding]:
     """Yield a finding for each open transaction that hangs, or is overdue; by producer id."""
     for each in opened:
@@ -43,12 +43,12 @@ def check_hanging(
         place = (each.node, each.topic, each.partition, each.first_offset, each.file, each.position)
         producer = f"producer {each.producer_id} epoch {each.producer_epoch}"
         if known is None or (each.topic, each.partition) not in known.partitions:
-            if now_ms - each.last_timestamp > TIMEOUT_MS_MAX:
+            if wall_ms - each.last_timestamp > TIMEOUT_MS_MAX:
                 owner = "no transactional id" if known is None else known.transactional_id
                 detail = f"open transaction of {producer}, whose {owner} lacks this partition"
                 if known is None:
                     detail = f"open transaction of {producer}, which belongs to no transactional id"
                 yield Finding("hanging", "warn", *place, detail)
-        elif now_ms - known.start_ms > known.timeout_ms:
+        elif wall_ms - known.start_ms > known.timeout_ms:
             detail = f"open transaction of {known.transactional_id} ({known.state}), {producer}"
             yield Finding("hanging", "info", *place, f"{detail}, is older than its timeout")

@@ -1,25 +1,30 @@
 """One mutant after another: the tests that cover it, then the seeds, and what came of it.
 
+Before all that, the rule about names of arguments, which needs no run.
+
 A mutant is killed when a test or a seed fails that passes on the code as it is: a test is run there
 once more, alone; of a seed the map knows it. A test that fails there too judges nothing any more.
 """
 
+import ast
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, zip_longest
 
 from mutants.overlay import Overlay
-from mutants.random.candidates import Candidate, covering
-from mutants.random.coverage_map import CoverageMap, Judge
+from mutants.random.candidates import Candidate, covering, source_of
+from mutants.random.coverage_map import CoverageMap, Judge, product_files
 from mutants.random.fork_server import Answer, forked
 from mutants.random.judges import run_seeds, run_tests
+from tests.argument_names import Signatures, misplaced
 
 __all__ = ["Bounds", "Campaign", "Outcome"]
 
 _SLOWER = 4
 _IMPORT = "import"
+_NAMES_RULE = "tests/test_argument_names.py"
 _FEW_S, _FEW_FILES = 5.0, 4
 _START_S = 60
 """What a child may take more than its tests take without a mutant."""
@@ -100,6 +105,8 @@ class Campaign:
         found.closest = [one.name for one in sorted(tests, key=lambda one: one.breadth)[:3]]
         if not tests and not seeds:
             found.state = "not executed"
+        if "tests" in self._bounds.judges and _is_misnamed(found, mutant):
+            return found
         with self._spoilt.changed(mutant.sources):
             self._ask_tests(found, tests)
             if found.state == "survived":
@@ -156,6 +163,24 @@ class Campaign:
         found.seeds_run = len(ran)
         found.seeds_differ = sum(line.get("trace") != traces[str(line["test"])] for line in ran)
         _judge(found, answer, "simulator")
+
+
+@cache
+def _signatures() -> Signatures:
+    return Signatures.of(ast.parse(source_of(path)) for path in product_files())
+
+
+def _is_misnamed(found: Outcome, mutant: Candidate) -> bool:
+    """Return whether an argument is passed to a parameter that is named otherwise only now."""
+    for path, text in mutant.sources.items():
+        before, now = (
+            {str(one) for one in misplaced(ast.parse(each), _signatures())}
+            for each in (source_of(path), text)
+        )
+        if not now <= before:
+            found.state, found.by, found.why = "tests", _NAMES_RULE, min(now - before)
+            return True
+    return False
 
 
 def _judge(found: Outcome, answer: Answer, judge: str) -> None:

@@ -41,13 +41,15 @@ coverage_map.build(print, ["JUDGING"], folder)
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What became of a dead, a harmless, a hanging, a broken and an equivalent one."""
+    """What became of a dead, a harmless, a hanging, a broken, an equivalent and a swapped one."""
+    begin = "self._begin(epoch, start_offset)\n        self.is_unsaved"
     changes = [
         ("(epoch <= epochs[-1] or", "(epoch < epochs[-1] or", ""),
         ("(epoch <= epochs[-1] or", "(epoch <= 0 + epochs[-1] or", ""),
         ("self._epochs, self._offsets = epochs, offsets", "while True: pass", ""),
         ("class LeaderEpochs:", "import nothing_of_that_name\n\n\nclass LeaderEpochs:", ""),
         ("(epoch <= epochs[-1] or", "(epoch < epochs[-1] or", "for a reason"),
+        (begin, begin.replace("epoch, start_offset", "start_offset, epoch"), ""),
     ]
     folder = tmp_path_factory.mktemp("map")
     command = [sys.executable, "-c", CODE, str(folder), json.dumps(changes)]
@@ -62,12 +64,14 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 def test_states_are_told_apart(outcomes: list[dict[str, Any]]) -> None:
     states = [one["state"] for one in outcomes]
-    assert states == ["tests", "survived", "timeout", "tests", "equivalent"]
-    dead, harmless, _, broken, equivalent = outcomes
+    assert states == ["tests", "survived", "timeout", "tests", "equivalent", "tests"]
+    dead, harmless, _, broken, equivalent, swapped = outcomes
     assert dead["by"].startswith(JUDGING)
     assert harmless["tests_run"] == harmless["covering_tests"] > 3
     assert broken["by"] == "import"
     assert equivalent["why"] == "for a reason"
+    assert (swapped["by"], swapped["tests_run"]) == ("tests/test_argument_names.py", 0)
+    assert swapped["why"] == "_begin(epoch=start_offset)"
     assert equivalent["tests_run"] == 0
 
 

@@ -95,9 +95,9 @@ class AuditPlan:
         """Judge the open transactions at the ends of all logs, overdue ones by the clock."""
         if "hanging" not in checks:
             return []
-        now_ms = int(time.time() * 1000) if wall_ms is None else wall_ms
+        wall_ms = int(time.time() * 1000) if wall_ms is None else wall_ms
         sources = [task.source for task in self.tasks]
-        return [*hanging_findings(OsFileSystem(), sources, outcome.open_transactions, now_ms)]
+        return [*hanging_findings(OsFileSystem(), sources, outcome.open_transactions, wall_ms)]
 
     @property
     def size_bytes(self) -> int:

@@ -114,17 +114,17 @@ def _token(
     request: CreateDelegationTokenRequest,
     owner: Principal,
 ) -> DelegationTokenImage:
-    settings, now_ms = controller.settings, context.wall_ms
+    settings, wall_ms = controller.settings, context.wall_ms
     life_ms = settings.integer(_LIFE_MAX_KEY)
     if request.max_lifetime_ms > 0:
         life_ms = min(life_ms, request.max_lifetime_ms)
-    max_ms = later(now_ms, life_ms)
-    assert max_ms >= now_ms, (now_ms, life_ms)
+    max_ms = later(wall_ms, life_ms)
+    assert max_ms >= wall_ms, (wall_ms, life_ms)
     return DelegationTokenImage(
         owner=str(owner),
         requester=str(context.principal),
         renewers=tuple(f"{each.principal_type}:{each.principal_name}" for each in request.renewers),
-        issue_timestamp=now_ms,
+        issue_timestamp=wall_ms,
         max_timestamp=max_ms,
-        expiration_timestamp=min(max_ms, later(now_ms, settings.integer(DEFAULT_LIFE_KEY))),
+        expiration_timestamp=min(max_ms, later(wall_ms, settings.integer(DEFAULT_LIFE_KEY))),
     )
