@@ -282,7 +282,7 @@ class Quorum:
         self._leave()
         self.role, self.trigger = role, trigger
         self._measure(role, now_ms)
-        if rule.persists and election != self.election:
+        if election != self.election:
             self._persist(election)
         self.election = election
         if isinstance(role, Leader | Follower) or before != (self.leader_id, self.epoch):

@@ -47,47 +47,49 @@ class EpochStep(Enum):
 
 @frozen
 class Rule:
-    """One row: the roles that may follow, and whether quorum-state is written before replies."""
+    """One row: the roles that may follow, and what becomes of the epoch.
+
+    Quorum-state is written before replies whenever epoch, vote or leader change.
+    """
 
     targets: tuple[type[Role], ...]
     epoch: EpochStep
-    persists: bool
 
 
-_AT_HIGHER_EPOCH = Rule((Unattached,), EpochStep.TAKEN, True)
-_UNDER_LEADER = Rule((Follower,), EpochStep.TAKEN, True)
-_TO_PRE_VOTE = Rule((Prospective,), EpochStep.STAYS, False)
-_TO_CANDIDATE = Rule((Candidate,), EpochStep.RISES, True)
+_AT_HIGHER_EPOCH = Rule((Unattached,), EpochStep.TAKEN)
+_UNDER_LEADER = Rule((Follower,), EpochStep.TAKEN)
+_TO_PRE_VOTE = Rule((Prospective,), EpochStep.STAYS)
+_TO_CANDIDATE = Rule((Candidate,), EpochStep.RISES)
 
 TRANSITIONS: dict[tuple[type[Role], Trigger], Rule] = {
     (Unattached, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
     (Unattached, Trigger.LEADER_NAMED): _UNDER_LEADER,
-    (Unattached, Trigger.VOTE_GRANTED): Rule((Unattached,), EpochStep.STAYS, True),
+    (Unattached, Trigger.VOTE_GRANTED): Rule((Unattached,), EpochStep.STAYS),
     (Unattached, Trigger.ONLY_VOTER_STARTED): _TO_PRE_VOTE,
     (Unattached, Trigger.ELECTION_TIMEOUT): _TO_PRE_VOTE,
     (Prospective, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
     (Prospective, Trigger.LEADER_NAMED): _UNDER_LEADER,
-    (Prospective, Trigger.VOTE_GRANTED): Rule((Prospective,), EpochStep.STAYS, True),
+    (Prospective, Trigger.VOTE_GRANTED): Rule((Prospective,), EpochStep.STAYS),
     (Prospective, Trigger.PRE_VOTE_WON): _TO_CANDIDATE,
     (Prospective, Trigger.PRE_VOTE_UNSUPPORTED): _TO_CANDIDATE,
     # The previous leader is followed again if its address is known.
-    (Prospective, Trigger.PRE_VOTE_LOST): Rule((Unattached, Follower), EpochStep.STAYS, True),
+    (Prospective, Trigger.PRE_VOTE_LOST): Rule((Unattached, Follower), EpochStep.STAYS),
     (Candidate, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
     (Candidate, Trigger.LEADER_NAMED): _UNDER_LEADER,
     (Candidate, Trigger.ELECTION_TIMEOUT): _TO_PRE_VOTE,
-    (Candidate, Trigger.ELECTION_WON): Rule((Leader,), EpochStep.STAYS, True),
+    (Candidate, Trigger.ELECTION_WON): Rule((Leader,), EpochStep.STAYS),
     (Follower, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
     (Follower, Trigger.LEADER_NAMED): _UNDER_LEADER,
     (Follower, Trigger.ONLY_VOTER_STARTED): _TO_PRE_VOTE,
     (Follower, Trigger.FETCH_TIMEOUT): _TO_PRE_VOTE,
     (Leader, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
     (Leader, Trigger.LEADER_NAMED): _UNDER_LEADER,
-    (Leader, Trigger.LEADERSHIP_ENDED): Rule((Resigned,), EpochStep.STAYS, False),
+    (Leader, Trigger.LEADERSHIP_ENDED): Rule((Resigned,), EpochStep.STAYS),
     (Resigned, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
     (Resigned, Trigger.LEADER_NAMED): _UNDER_LEADER,
     (Resigned, Trigger.ONLY_VOTER_STARTED): _TO_PRE_VOTE,
     # The epoch rises so that no replica leads it twice: (epoch, offset) stays unique.
-    (Resigned, Trigger.ELECTION_TIMEOUT): Rule((Unattached,), EpochStep.RISES, True),
+    (Resigned, Trigger.ELECTION_TIMEOUT): Rule((Unattached,), EpochStep.RISES),
 }
 
 

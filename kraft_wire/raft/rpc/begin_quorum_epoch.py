@@ -119,7 +119,8 @@ def on_response(
     if accept_answer(quorum, sent, response, now_ms) is None:
         return
     assert sent.node_id != quorum.config.key.id, sent
-    if quorum.role is not role or not isinstance(role, Leader):
+    if not isinstance(role, Leader):
         quorum.ignored.count(Ignored.ROLE_CHANGED)
     else:
+        assert quorum.role is role, "only a message of a higher epoch ends a leader"
         role.endorsements[ReplicaId(sent.node_id)] = True

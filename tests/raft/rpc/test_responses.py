@@ -311,6 +311,26 @@ def test_vote_of_one_who_takes_the_candidate_for_the_leader_counts() -> None:
     assert small.quorum.ignored[Ignored.NAMED_AS_LEADER] == 2
 
 
+def test_vote_of_an_older_epoch_is_stale_whoever_it_names_as_leader() -> None:
+    small = Small().candidate()
+    stale = vote_response(small.quorum.epoch - 1, granted=True, leader_id=1)
+    small.answer(small.sent(VoteRequest)[0], stale)
+    assert isinstance(small.role, Candidate)
+    assert small.quorum.ignored.counts() == {Ignored.STALE_EPOCH: 1}
+
+
+def test_leader_that_a_voter_of_a_higher_epoch_names_is_this_one_no_more() -> None:
+    """It led that epoch before its disk was lost: it takes the epoch, and names no leader."""
+    small = Small().candidate()
+    epoch = small.quorum.epoch + 1
+    small.answer(small.sent(VoteRequest)[0], vote_response(epoch, leader_id=1))
+    assert isinstance(small.role, Unattached)
+    assert (small.quorum.epoch, small.quorum.leader_id) == (epoch, -1)
+    assert small.quorum.ignored.counts() == {Ignored.NAMED_AS_LEADER: 1}
+    small.pass_ms(0)
+    assert 2 not in [each.node_id for each in small.sent(VoteRequest)]
+
+
 def test_votes_make_a_prospective_a_candidate_a_leader() -> None:
     small = Small((1, 5)).prospective()
     assert isinstance(small.role, Prospective)
