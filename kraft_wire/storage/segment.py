@@ -16,9 +16,10 @@ from kraft_wire.storage.scan import Frame
 from kraft_wire.storage.segment_indexes import SegmentIndexes
 from kraft_wire.wire.records.record_batch import LOG_OVERHEAD_BYTES, RecordBatch
 
-__all__ = ["INDEX_SUFFIXES", "LOG_SUFFIX", "CorruptLog", "Segment", "file_name"]
+__all__ = ["INDEX_SUFFIXES", "LOG_SUFFIX", "CorruptLog", "Segment", "file_name", "offset_in"]
 
 LOG_SUFFIX = ".log"
+_NAME_DIGITS = 20
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
 _INT32_MAX = (1 << 31) - 1
 _RECENT_BATCHES_MAX = 32
@@ -28,7 +29,14 @@ _LOCATED_MAX = 8
 def file_name(base_offset: int, suffix: str) -> str:
     """Return Kafka's name for a file of the segment: 20 digits and the suffix."""
     assert base_offset >= 0, base_offset
-    return f"{base_offset:020d}{suffix}"
+    return f"{base_offset:0{_NAME_DIGITS}d}{suffix}"
+
+
+def offset_in(name: str, suffix: str) -> Offset | None:
+    """Return the offset in a name that `file_name` made, None for any other name."""
+    stem = name.removesuffix(suffix)
+    is_named = stem != name and len(stem) == _NAME_DIGITS and stem.isascii() and stem.isdigit()
+    return Offset(int(stem)) if is_named else None
 
 
 class Segment:

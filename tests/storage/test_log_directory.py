@@ -36,6 +36,7 @@ from kraft_wire.storage.space import DiskSpace
 from tests.storage.making import (
     PARTITION,
     TOPIC_ID,
+    Refusing,
     append,
     batch_bytes,
     contents,
@@ -400,6 +401,18 @@ def test_ballast_that_cannot_be_taken_means_full() -> None:
     assert space.is_full
     assert (space.free_bytes(), space.needed_bytes) == (fs.free_bytes(D), 4096)
     DiskSpace(fs, D).note_full()
+
+
+def test_ballast_of_the_last_run_is_kept_as_it_is() -> None:
+    fs = Refusing()
+    fs.make_directory(D)
+    DiskSpace(fs, D, ballast_bytes=4096).refresh()
+    before = fs.everything()
+    fs.refused = (("open", ""), ("reserve", ""), ("write", ""))
+    again = DiskSpace(fs, D, ballast_bytes=4096)
+    again.refresh()
+    assert not again.is_full
+    assert fs.everything() == before
 
 
 def test_directory_tells_of_each_roll_of_its_logs() -> None:

@@ -25,7 +25,8 @@ from kraft_wire.storage.scan import (
     frame_here,
     frames,
 )
-from kraft_wire.storage.segment import CorruptLog, Segment
+from kraft_wire.storage.segment import CorruptLog, Segment, file_name, offset_in
+from kraft_wire.storage.segment_indexes import SegmentIndexes
 from tests.storage.making import batch_bytes, flip, parsed
 
 BASE = Offset(1000)
@@ -485,3 +486,64 @@ def test_settings_are_parsed_by_the_type_of_their_default() -> None:
 def test_setting_that_is_no_value_of_its_type_is_named(key: str, text: str) -> None:
     with pytest.raises(ValueError, match=f"{key}: '{text}'"):
         LogConfig.from_mapping({key: text})
+
+
+# -- names and room ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "offset"),
+    [
+        (f"{'0' * 20}.log", 0),
+        (f"{'0' * 17}123.log", 123),
+        ("123.log", None),
+        (f"{'0' * 21}.log", None),
+        (f"{'0' * 19}x.log", None),
+        (f"-{'0' * 19}.log", None),
+        (f"{'²' * 20}.log", None),
+        ("0" * 20, None),
+        (f"{'0' * 20}.log.swap", None),
+        (f"{'0' * 20}.index", None),
+    ],
+)
+def test_only_names_of_20_digits_have_an_offset(name: str, offset: int | None) -> None:
+    assert offset_in(name, ".log") == offset
+
+
+@given(st.integers(0, (1 << 63) - 1), st.sampled_from([".log", ".index", ".snapshot"]))
+def test_name_has_the_offset_that_it_was_made_of(offset: int, suffix: str) -> None:
+    assert offset_in(file_name(offset, suffix), suffix) == offset
+
+
+@pytest.mark.parametrize(
+    ("written", "more_bytes", "has_room"),
+    [(0, 200, True), (0, 201, True), (150, 50, True), (150, 51, False)],
+)
+def test_batch_that_is_larger_than_a_segment_gets_an_empty_one(
+    written: int, more_bytes: int, has_room: bool
+) -> None:
+    """`LogSegment.shouldRoll` rolls for the size only a segment that has records."""
+    segment = Segment.create(disk(), "d", BASE, CONFIG, 1)
+    segment.size_bytes = written
+    config = LogConfig(segment_bytes=200)
+    assert segment.has_room_for(more_bytes, BASE, config) == has_room
+
+
+@pytest.mark.parametrize(("last", "has_room"), [(BASE + 2**31 - 1, True), (BASE + 2**31, False)])
+def test_offsets_of_a_segment_fit_into_its_index(last: int, has_room: bool) -> None:
+    """`LogSegment.canConvertToRelativeOffset`."""
+    segment = Segment.create(disk(), "d", BASE, CONFIG, 1)
+    assert segment.has_room_for(1, last, CONFIG) == has_room
+
+
+def test_cleared_indexes_are_as_new_ones() -> None:
+    fs, segment = filled(6, timestamp=900)
+    indexes = segment.indexes
+    assert indexes.max_timestamp == indexes.first_timestamp == 900
+    assert len(indexes.offsets) > 0
+    indexes.clear()
+    new = SegmentIndexes(fs, "d/new", "", BASE)
+    for name in ("max_timestamp", "first_timestamp", "_offset_of_max_timestamp"):
+        assert getattr(indexes, name) == getattr(new, name), name
+    assert indexes._bytes_since_entry == new._bytes_since_entry == 0
+    assert len(indexes.offsets) == 0

@@ -25,6 +25,7 @@ from kraft_wire.wire.generated.voters_record import Voter, VotersRecord
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.control_records import ControlRecordType, control_key
 from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.storage.making import take_snapshot
 
 from .making import append, batch_bytes, contents, flip
@@ -521,3 +522,13 @@ def test_bit_that_flips_at_rest_is_found_when_the_snapshot_is_read() -> None:
         flip(fs, f"{D}/{snapshot_name(at(1, 1))}", position)
         with pytest.raises(CorruptMetadataSnapshot):
             list(snapshots.batches(at(1, 1)))
+
+
+def test_record_that_is_larger_than_a_batch_has_one_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kraft_wire.storage.snapshots.contents._BATCH_BYTES_MAX", 300)
+    values = [b"a" * 400, b"b" * 50, b"c" * 50, b"d" * 400]
+    batches = [parse_batches(data)[0] for data in snapshot_batches(at(9, 2), HEAD, values)]
+    found = [[record.value for record in batch.records()] for batch in batches[1:-1]]
+    assert found == [values[:1], values[1:3], values[3:]]

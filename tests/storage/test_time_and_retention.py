@@ -216,6 +216,16 @@ def test_segment_goes_when_exactly_the_limit_is_left(more_bytes: int, removed: i
     assert apply_retention(log, 1 << 40) == removed
 
 
+@pytest.mark.parametrize(("retention_ms", "removed"), [(-1, 0), (0, 3), (10, 0), (9, 3)])
+def test_time_limit_of_zero_keeps_nothing_and_a_negative_one_all(
+    retention_ms: int, removed: int
+) -> None:
+    """`UnifiedLog.deleteRetentionMsBreachedSegments`: off below 0, else strictly older."""
+    log = log_with([1000] * 9, LogConfig(segment_bytes=400, retention_ms=retention_ms))
+    assert len(log.segments) == 3
+    assert apply_retention(log, 1010) == removed
+
+
 def test_size_limit_never_takes_the_active_segment() -> None:
     log = log_with([1000] * 9, LogConfig(segment_bytes=400, retention_bytes=0, retention_ms=-1))
     apply_retention(log, 1)

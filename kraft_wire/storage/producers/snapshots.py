@@ -13,7 +13,7 @@ from kraft_wire.storage.producers.producer_state import CorruptSnapshot, Produce
 from kraft_wire.storage.producers.replay import ProducerReplay
 from kraft_wire.storage.recovery.verification import right_batches
 from kraft_wire.storage.scan import BadBatch
-from kraft_wire.storage.segment import CorruptLog, Segment, file_name
+from kraft_wire.storage.segment import CorruptLog, Segment, file_name, offset_in
 from kraft_wire.wire.records.corruption import CorruptRecordBatch
 
 __all__ = [
@@ -35,8 +35,8 @@ def snapshot_path(directory: str, offset: Offset) -> str:
 
 def snapshot_offsets(fs: FileSystem, directory: str) -> list[Offset]:
     """Return the offsets at which snapshots were taken, growing."""
-    stems = [name.removesuffix(_SUFFIX) for name in fs.names(directory) if name.endswith(_SUFFIX)]
-    offsets = [Offset(int(stem)) for stem in stems if stem.isdigit() and len(stem) == 20]
+    found = (offset_in(name, _SUFFIX) for name in fs.names(directory))
+    offsets = [each for each in found if each is not None]
     assert offsets == sorted(offsets), offsets
     return offsets
 

@@ -27,7 +27,7 @@ from kraft_wire.storage.producers.producer_state import read_marker
 from kraft_wire.storage.recovery.opening import SWAP_SUFFIX
 from kraft_wire.storage.recovery.verification import LogVerifier, damage_behind, right_batches
 from kraft_wire.storage.scan import BadBatch, find_batch_after
-from kraft_wire.storage.segment import LOG_SUFFIX
+from kraft_wire.storage.segment import LOG_SUFFIX, file_name, offset_in
 from kraft_wire.storage.snapshots.metadata_snapshot import (
     CorruptMetadataSnapshot,
     SnapshotReader,
@@ -38,8 +38,6 @@ from kraft_wire.wire.records.corruption import CorruptRecordBatch
 from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["Damage", "FoundSegment", "inspect", "partitions_of", "segments_of"]
-
-_SEGMENT_NAME_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +154,7 @@ def _log_damage(
     return [
         Damage(
             partition=partition,
-            path=f"{directory}/{0:020d}{LOG_SUFFIX}" if last is None else last.path,
+            path=f"{directory}/{file_name(0, LOG_SUFFIX)}" if last is None else last.path,
             position=0 if last is None else last.size_bytes,
             reason=reason,
             consequence="no cut is needed: the log is accepted unchanged",
@@ -194,9 +192,9 @@ def segments_of(fs: FileSystem, directory: str) -> Iterator[FoundSegment]:
     """Open the segments of a log in the order of their offsets."""
     assert directory, "a log needs a directory"
     for name in fs.names(directory):
-        stem = name.removesuffix(LOG_SUFFIX)
-        if stem != name and stem.isdigit() and len(stem) == _SEGMENT_NAME_DIGITS:
-            yield FoundSegment(fs, f"{directory}/{name}", Offset(int(stem)))
+        base_offset = offset_in(name, LOG_SUFFIX)
+        if base_offset is not None:
+            yield FoundSegment(fs, f"{directory}/{name}", base_offset)
 
 
 def _damage_at(

@@ -25,7 +25,14 @@ from kraft_wire.storage.producers.replay import ProducerReplay
 from kraft_wire.storage.producers.snapshots import load_producers, remove_snapshots
 from kraft_wire.storage.recovery.verification import BEFORE_FIRST, LogVerifier, damage_behind
 from kraft_wire.storage.scan import BadBatch, batches
-from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, CorruptLog, Segment, file_name
+from kraft_wire.storage.segment import (
+    INDEX_SUFFIXES,
+    LOG_SUFFIX,
+    CorruptLog,
+    Segment,
+    file_name,
+    offset_in,
+)
 from kraft_wire.storage.space import DiskSpace
 from kraft_wire.wire.records.corruption import CorruptRecordBatch
 
@@ -168,9 +175,10 @@ def _finish_swap(fs: FileSystem, directory: str, base: int) -> None:
 
 def _base_offset(name: str) -> int:
     """Return the offset in a segment file's name, -1 for a name not of Kafka's form."""
-    stem = name.partition(".")[0]
+    stem, dot, suffixes = name.partition(".")
     assert stem or name.startswith("."), name
-    return int(stem) if stem.isdigit() and len(stem) == 20 else -1
+    found = offset_in(name, dot + suffixes)
+    return -1 if found is None else found
 
 
 def _existing_segments(
