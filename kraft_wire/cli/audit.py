@@ -217,4 +217,4 @@ def print_table(result: "AuditResult", output: Path | None = None) -> None:
     verdict.append(f", {result.count('warn')} warnings, {result.count('info')} notes", "default")
     console.print(verdict)
     if output is not None:
-        console.print(f"report: {output / 'report.html'}")
+        console.print(f"report: {output / 'report.html'}", markup=False)

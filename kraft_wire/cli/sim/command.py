@@ -232,22 +232,25 @@ def _show_failure(plan: Plan, failure: Failure, kinds: _Kinds, focus: str | None
     try:
         path.write_text(plan_to_json(found.plan), encoding="utf-8")
     except OSError as error:
-        console.print(f"{path} cannot be written ({error.strerror}); this is the plan:")
+        text = f"{path} cannot be written ({error.strerror}); this is the plan:"
+        console.print(text, markup=False)
         print(plan_to_json(found.plan))
     console.print(
         f"\nshortest plan after {found.runs} tries: {found.failure.events:,} events, "
         f"{len(found.plan.setup.nodes)} nodes, {len(found.plan.faults)} faults"
     )
     for fault in found.plan.faults:
-        console.print(f"  {fault.at_us / 1e6:9.4f} s  {fault.kind} {fault.target} {fault.other}")
+        text = f"  {fault.at_us / 1e6:9.4f} s  {fault.kind} {fault.target} {fault.other}"
+        console.print(text, markup=False)
     console.print(found.failure.text, markup=False)
     flags = " --canary" if Canary in kinds else ""
     flags += " --model" if EveryStepIsInModel in kinds else ""
-    console.print(f"\nreplay it:  kraft-wire sim --script {path}{flags} --html {path.stem}.html")
+    replay = f"kraft-wire sim --script {path}{flags} --html {path.stem}.html"
+    console.print(f"\nreplay it:  {replay}", markup=False)
     brokers = f" --brokers {len(plan.setup.brokers)}" if plan.setup.brokers else ""
     about = f" --focus {focus}" if focus is not None else ""
     the_seed = f"--seed {plan.seed} --events {plan.events}{brokers}{about}"
-    console.print(f"the seed:   kraft-wire sim {the_seed}{flags}")
+    console.print(f"the seed:   kraft-wire sim {the_seed}{flags}", markup=False)
 
 
 def _shrunk(plan: Plan, failure: Failure, kinds: _Kinds) -> Shrunk:
