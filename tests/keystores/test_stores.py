@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -201,3 +202,10 @@ def test_a_file_without_end_is_no_store() -> None:
     """SEC-TLS-10: reading is bounded."""
     with pytest.raises(UnusableStore, match="/dev/zero: the file is too large for a store"):
         trusted_of(store(Path("/dev/zero")))
+
+
+def test_key_without_a_certificate_makes_nobody_trusted() -> None:
+    """Java trusts the first certificate of a chain; this chain has none."""
+    head = struct.pack(">4sIII", b"\xfe\xed\xfe\xed", 2, 1, 1)
+    entry = struct.pack(">H1sQI3sI", 1, b"a", 0, 3, b"key", 0)
+    assert jks_trusted(head + entry + bytes(20), None) == ()

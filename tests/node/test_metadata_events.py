@@ -112,3 +112,15 @@ def test_topics_and_settings_are_logged_without_values() -> None:
 def test_first_image_is_one_line() -> None:
     (line,) = lines_of(MetadataImage(), image(partition(0, 2, (2,))))
     assert line == "metadata_loaded offset=5 epoch=-1 topics=1 brokers=1 fenced=0"
+
+
+def test_unclean_election_is_told_once_and_not_its_end() -> None:
+    """KIP-704: the new leader recovers until it has written that it is whole."""
+    before = image(partition(0, 2, (2,)))
+    unclean = PartitionImage(0, (1, 2, 3), (1,), 1, 1, 1, leader_recovery_state=1)
+    found = lines_of(before, image(unclean))
+    assert found[0].startswith("unclean_leader_elected partition=orders-0 leader=1 before=2")
+    moved = PartitionImage(0, (1, 2, 3), (3,), 3, 2, 2, leader_recovery_state=1)
+    found = lines_of(image(unclean), image(moved))
+    assert found[0].startswith("partition_leader_changed partition=orders-0 leader=3 before=1")
+    assert lines_of(image(unclean), image(partition(0, 1, (1,), 1))) == []

@@ -1,13 +1,16 @@
 """What a connection that waits for memory does when there is some, and when the host wakes up."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
 from kraft_wire.node.limits import ServerLimits
-from kraft_wire.node.outputs import Peer
+from kraft_wire.node.outputs import Peer, Rejection
+from kraft_wire.node.quotas.connection_quotas import Refusal
 from kraft_wire.server import host as host_module
 from kraft_wire.server.connection import Connection
 from kraft_wire.server.host import Host
@@ -49,7 +52,7 @@ class Timer:
         self.delays: list[float] = []
         self.cancelled = 0
 
-    def call_later(self, delay: float, call: Any) -> "Timer":
+    def call_later(self, delay: float, call: Any, *_: object) -> "Timer":
         self.delays.append(delay)
         return self
 
@@ -89,3 +92,47 @@ def test_host_wakes_up_at_the_soonest_deadline_that_its_node_has(
         node.deadline_ms = lambda deadline=deadline: deadline
         host._finish_wake_up()
     assert (timer.delays, timer.cancelled) == (delays, cancelled)
+
+
+def test_refused_sockets_are_held_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """KIP-612: the others are closed at once, so that descriptors are left."""
+    monkeypatch.setattr(host_module, "_HELD_MAX", 2)
+    closed: list[int] = []
+    held: set[Any] = set()
+    logged: list[Rejection] = []
+    log = SimpleNamespace(rejected=lambda peer, why, now_ms: logged.append(why))
+    host = cast(
+        Any,
+        SimpleNamespace(log=log, now_ms=lambda: NOW_MS, _held=held, _loop=Timer(), _end_held=None),
+    )
+    for number, held_ms in enumerate((0, 700, 700, 700, 0)):
+        sock = Mock(close=partial(closed.append, number))
+        refused = Refusal("connection_rate_exceeded", held_ms)
+        Host._refuse(host, cast(Any, sock), cast(Any, None), refused)
+    assert (closed, len(held), host._loop.delays) == ([0, 3, 4], 2, [0.7, 0.7])
+    assert len(logged) == 5
+
+
+@pytest.mark.parametrize(
+    ("awaits_answer", "is_muted", "unsent_bytes", "stays"),
+    [
+        (False, False, 0, False),
+        (True, False, 0, True),
+        (True, True, 0, False),
+        (False, False, 1, True),
+        (False, True, 1, True),
+    ],
+)
+def test_stopping_host_keeps_connections_with_requests_or_answers(
+    awaits_answer: bool, is_muted: bool, unsent_bytes: int, stays: bool
+) -> None:
+    connection = SimpleNamespace(
+        awaits_answer=awaits_answer,
+        is_muted=is_muted,
+        unsent_bytes=unsent_bytes,
+        is_last_answer=False,
+    )
+    connections = {1: connection}
+    host = cast(Any, SimpleNamespace(connections=connections, drop=lambda _: connections.clear()))
+    assert Host.close_idle(host) == len(connections) == stays
+    assert connection.is_last_answer == stays

@@ -193,3 +193,21 @@ def test_unknown_suites_stop_the_start(authority: Authority) -> None:
     tls = settings(authority, authority.signed("server").store, cipher_suites=("TLS_RSA_NULL",))
     with pytest.raises(StartError, match="TLS_RSA_NULL is not known"):
         server_context(tls, "L")
+
+
+@pytest.mark.parametrize(("room_bytes", "pending"), [(9, True), (10, False), (11, False)])
+def test_rest_of_a_record_is_pending_and_read_without_the_socket(
+    authority: Authority, room_bytes: int, pending: bool
+) -> None:
+    """No event of the socket tells of bytes that OpenSSL has already read from it."""
+    pair = Pair(settings(authority, authority.signed("server").store), authority, None)
+    pair.shake_hands()
+    pair.client.send(b"0123456789")
+    room = memoryview(bytearray(room_bytes))
+    count = pair.transport.recv_into(room)
+    assert bytes(room[:count]) == b"0123456789"[:room_bytes]
+    assert pair.transport.has_pending == pending
+    if pending:
+        assert pair.transport.recv_into(room) == 1
+        assert (bytes(room[:1]), pair.transport.has_pending) == (b"9", False)
+    pair.close()
