@@ -270,3 +270,28 @@ def _words(added: tuple[str, str]) -> list[str]:
 def test_wrong_quotas_are_refused(secured: Commands, line: str, code: int, says: str) -> None:
     done = secured.run("quotas", *line.split())
     assert (done.returncode, says in done.stderr.decode()) == (code, True), done
+
+
+def test_hosts_are_added_and_removed_one_by_one(secured: Commands) -> None:
+    """AclCommand: each principal at each of its hosts; a filter has the same hosts."""
+    base = ("--topic", "hosts", "--operation", "Read")
+    allowed = ("--allow-principal", "User:ann", "--allow-host", "h1", "--allow-host", "h2")
+    denied = ("--deny-principal", "User:ann", "--deny-host", "h3")
+    rows(secured, "acls", "add", *base, *allowed, *denied)
+    listed = ("acls", "list", "--topic", "hosts")
+
+    def places() -> list[tuple[str, str]]:
+        return sorted((each["host"], each["permission"]) for each in rows(secured, *listed))
+
+    whole = [("h1", "allow"), ("h2", "allow"), ("h3", "deny")]
+    seen(secured, *listed)(3)
+    assert places() == whole
+    who = ("--allow-principal", "User:ann", "--allow-host", "h2")
+    assert [each["host"] for each in rows(secured, "acls", "remove", *base, *who)] == ["h2"]
+    seen(secured, *listed)(2)
+    assert places() == [whole[0], whole[2]]
+    who = ("--deny-principal", "User:ann", "--deny-host", "h3")
+    assert [each["host"] for each in rows(secured, "acls", "remove", *base, *who)] == ["h3"]
+    seen(secured, *listed)(1)
+    assert places() == whole[:1]
+    rows(secured, "acls", "remove", "--topic", "hosts", "--force")
