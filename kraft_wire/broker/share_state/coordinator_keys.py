@@ -30,10 +30,7 @@ def parse_coordinator_key(text: str) -> SharePartitionKey:
 
     Raises ValueError for any other text. Colons at the end do not count, as in Kafka.
     """
-    parts = text.rstrip(":").split(":")
-    if len(parts) < 3:
-        raise ValueError(f"{text!r} has less than three parts")
-    *group, topic, number = parts
+    *group, topic, number = text.rstrip(":").split(":")  # ValueError for one part
     group_id = ":".join(group)
     if not group_id.strip("".join(map(chr, range(33)))):
         raise ValueError(f"{text!r} has no group")

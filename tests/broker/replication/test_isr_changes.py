@@ -2,7 +2,14 @@
 
 import pytest
 
-from kraft_wire.wire.generated.alter_partition import BrokerState
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.fetch import EpochEndOffset
 from tests.broker.replication.leading import LAG_MAX_MS, Leading
@@ -410,3 +417,26 @@ def test_broker_0_is_a_follower_as_any_other() -> None:
     assert (found.high_watermark, leading.high_watermark) == (0, 0)
     leading.fetch(1, replica=0)
     assert leading.high_watermark == 1
+
+
+def test_answer_about_a_partition_that_nobody_asked_about_is_passed_over() -> None:
+    leading = Leading(TWO)
+    leading.produce()
+    pass_lag(leading)
+    tag, request = leading.controller.asked[0]
+    assert isinstance(request, AlterPartitionRequest)
+    strangers = [
+        ResponseTopicData(
+            topic_id=topic_id,
+            partitions=[ResponsePartitionData(partition_index=7, leader_id=1, isr=[1])],
+        )
+        for topic_id in (id_of("t"), Uuid(bytes(15) + b"\x63"))
+    ]
+    answer = AlterPartitionResponse(topics=strangers)
+    leading.broker.controller_answered(tag, answer, leading.now_ms)
+    leading.controller.asked.clear()
+    assert isr_of(leading) == (1, 2)
+    pass_lag(leading)
+    assert leading.isrs_asked() == [{0: [(1, 11)]}], "what was not answered is asked for again"
+    leading.answer()
+    assert isr_of(leading) == (1,)

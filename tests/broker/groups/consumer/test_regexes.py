@@ -117,3 +117,17 @@ def test_a_bad_expression_is_refused_when_it_is_new_to_the_group() -> None:
     answer = send(harness, by_regex("[")).response
     assert answer.error_code == 128
     assert answer.error_message.startswith("SubscribedTopicRegex `[` is not a valid regular")
+
+
+def test_an_expression_stays_until_the_last_of_its_members_leaves() -> None:
+    """848-REGEX-08."""
+    harness = with_topics("table", "other")
+    for member in ("m1", "m2"):
+        send(harness, by_regex(member_id=member))
+    send(harness, joining(member_id="m3", subscribed_topic_names=["other"]))
+    harness.settle()
+    assert matched(harness) == ["table"]
+    send(harness, staying(-1, member_id="m1"))
+    assert matched(harness) == ["table"]
+    send(harness, staying(-1, member_id="m2"))
+    assert matched(harness) == []
