@@ -2,9 +2,11 @@
 
 import pytest
 
+from kraft_wire.model import ReplicaId
 from kraft_wire.raft.effects import Reply, SendRequest
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Leader, Resigned
+from kraft_wire.raft.voters import VersionRange
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
 from kraft_wire.wire.generated.api_versions import (
@@ -20,6 +22,7 @@ from tests.raft.small import TIMING, Small, fetch_request, vote_response
 
 MINUTES_MS = 180_000
 LEVELS = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
+OTHER = SupportedFeatureKey(name="metadata.version", min_version=7, max_version=30)
 
 
 def settled(*voters: int) -> Cluster:
@@ -126,3 +129,44 @@ def test_new_voter_that_answers_with_an_error_is_not_added_and_rests() -> None:
     assert 9 not in small.quorum.voters.latest.nodes
     assert small.quorum.ignored.counts() == {Ignored.TOP_LEVEL_ERROR: 1}
     assert not small.quorum.peers.is_ready(question.node_id)
+
+
+@pytest.mark.parametrize(
+    ("features", "is_added"),
+    [
+        ([OTHER, LEVELS], True),
+        ([LEVELS, OTHER], True),
+        ([OTHER], False),
+        ([], False),
+        ([SupportedFeatureKey(name="kraft.version", min_version=0, max_version=0)], False),
+    ],
+)
+def test_new_voter_must_know_the_level_of_kraft_version_whatever_else_it_knows(
+    features: list[SupportedFeatureKey], is_added: bool
+) -> None:
+    small = Small((1, 3), is_dynamic=True).established()
+    epoch, end = small.quorum.epoch, small.disk.log.log_end_offset
+    small.ask(fetch_request(epoch, end, epoch, node_id=2))
+    small.ask(fetch_request(epoch, end, epoch, node_id=9))
+    effects = small.answer(asked_to_add(small), ApiVersionsResponse(supported_features=features))
+    refusals = [one.response.error_code for one in effects if isinstance(one, Reply)]
+    assert refusals == ([] if is_added else [ErrorCode.INVALID_REQUEST])
+    assert (9 in small.quorum.voters.latest.nodes) is is_added
+    if is_added:
+        assert small.quorum.voters.latest.nodes[9].kraft_versions == VersionRange(0, 1)
+
+
+def test_voter_that_was_removed_keeps_no_leader_in_office() -> None:
+    """`LeaderState.updateCheckQuorumForFollowingVoter` drops whoever is no voter any more."""
+    small = Small((1, 3), voters=(1, 2, 3, 4, 5)).prospective()
+    for _ in ("pre-votes", "votes"):
+        for sent in small.sent(VoteRequest)[:2]:
+            small.answer(sent, vote_response(small.quorum.epoch, granted=True))
+    leader = small.role
+    assert isinstance(leader, Leader)
+    leader.heard_since_check[ReplicaId(9)] = True  # a voter then
+    before_ms = leader.check_quorum_deadline_ms
+    small.now_ms += 10
+    for node_id, is_extended in ((2, False), (2, False), (3, True)):
+        small.ask(fetch_request(small.quorum.epoch, 3, 1, node_id=node_id))
+        assert (leader.check_quorum_deadline_ms > before_ms) == is_extended
