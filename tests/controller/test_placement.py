@@ -107,3 +107,23 @@ def test_chosen_replicas_must_be_as_many_as_those_of_the_other_partitions() -> N
     assert read_assignment(brokers(a=3), [3, 1], 2) == [3, 1]
     with pytest.raises(Refusal, match="previous partitions, which have 2 replica"):
         read_assignment(brokers(a=3), [3], 2)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "problem"),
+    [
+        ([], "an empty replica list."),
+        ([9, 9, 1], "broker 9, but no such broker is registered."),
+        ([9, 3, 3, 1], "the broker 3 more than once."),
+        ([1, 1, 9], "the broker 1 more than once."),
+        ([8, 9], "broker 8, but no such broker is registered."),
+        ([-1], "broker -1, but no such broker is registered."),
+    ],
+)
+def test_first_problem_of_chosen_replicas_is_named_in_the_order_of_their_ids(
+    replicas: list[int], problem: str
+) -> None:
+    """`ReplicationControlManager.validateManualPartitionAssignment` sorts them first."""
+    with pytest.raises(Refusal) as refused:
+        read_assignment(brokers(a=3), replicas, 2)
+    assert refused.value.message == f"The manual partition assignment includes {problem}"

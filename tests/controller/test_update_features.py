@@ -4,10 +4,12 @@ import pytest
 
 from kraft_wire.controller.handlers.update_features import quorum_refused
 from kraft_wire.controller.requests import decide
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.controller_registration import (
     Feature,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.update_features import (
     FeatureUpdateKey,
     UpdateFeaturesRequest,
@@ -33,6 +35,20 @@ def test_voter_that_has_not_registered_blocks_an_upgrade() -> None:
     assert words in (raised(cluster, "metadata.version", 30).error_message or "")
     cluster.ask(registration(), 0)
     assert raised(cluster, "metadata.version", 30).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("level", "is_raised"), [(14, True), (15, False)])
+def test_voters_register_from_3_7_iv0_on_and_are_not_waited_for_before(
+    level: int, is_raised: bool
+) -> None:
+    """KIP-919: below that level no controller can register, and none would ever be upgraded."""
+    cluster = OneNodeCluster(brokers=0)
+    old = FeatureLevelRecord(name="metadata.version", feature_level=level)
+    cluster.commit([VersionedRecord(old)])
+    cluster.controller.voter_ids = (1, 7)
+    answer = raised(cluster, "metadata.version", 30)
+    assert (answer.error_code == ErrorCode.NONE) == is_raised
+    assert (cluster.loader.image.metadata_version == 30) == is_raised
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])

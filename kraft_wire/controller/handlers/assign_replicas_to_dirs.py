@@ -59,9 +59,7 @@ def handle(
                 }
         response.directories.append(answer)
     assert len(response.directories) == len(request.directories)
-    if failed:
-        changes = BrokerChanges(image, controller.settings, broker_id)
-        records += changes.leave(failed)
+    records += BrokerChanges(image, controller.settings, broker_id).leave(failed)
     return ControllerResult(response, records, is_atomic=False)
 
 
