@@ -102,8 +102,6 @@ class Node:
         self.outputs: list[Output] = []
         self.random_source = random_source
         self.requests_by_api: defaultdict[int, int] = defaultdict(int)
-        self.trailing_bytes_seen = 0
-        """Requests with bytes after their body, which are tolerated."""
         self._own_requests: list[tuple[str, Message]] = []
         """The broker's requests to the controller, by tag; the pump sends them."""
         self._quorum_deadline_ms: int | None = None
@@ -422,10 +420,8 @@ class Node:
         now_ms: int,
         wall_ms: int,
     ) -> None:
-        header, request, trailing_bytes = decoded
+        header, request, _ = decoded  # bytes after the body are tolerated
         api_key, connection_id = header.api_key, peer.connection_id
-        if trailing_bytes:
-            self.trailing_bytes_seen += 1
         peer.client_id = header.client_id
         self.requests_by_api[api_key] += 1
         context = _new_context(

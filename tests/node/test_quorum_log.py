@@ -98,3 +98,23 @@ def test_batch_that_went_bad_on_the_disk_while_the_node_ran_is_said_and_not_read
         next(batches)
     with pytest.raises(CorruptRecordBatch):
         list(quorum_log.control_records())
+
+
+@pytest.mark.parametrize(
+    ("offset", "begins"),
+    [(0, True), (1, False), (2, False), (3, True), (4, False), (5, True), (6, False), (9, False)],
+)
+def test_batches_begin_at_their_first_offset_and_the_next_one_at_the_end(
+    offset: int, begins: bool
+) -> None:
+    quorum_log = opened()
+    quorum_log.append_fetched(LeaderEpoch(2), sent(3, 2, 2), 1, 1)
+    assert quorum_log.is_batch_start(Offset(offset)) == begins
+
+
+def test_nothing_begins_before_the_log() -> None:
+    quorum_log = opened()
+    quorum_log.log.truncate_fully_and_start_at(Offset(7))
+    quorum_log.append_fetched(LeaderEpoch(2), sent(7, 2, 2), 1, 1)
+    found = [quorum_log.is_batch_start(Offset(each)) for each in range(11)]
+    assert found == [each in (7, 9) for each in range(11)]

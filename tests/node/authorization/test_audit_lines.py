@@ -5,7 +5,10 @@ import pytest
 from kraft_wire.apis.rights import AclOperation as Op
 from kraft_wire.node.events.catalogue import EVENTS
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from kraft_wire.wire.generated.describe_transactions import DescribeTransactionsRequest
+from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
+from kraft_wire.wire.message import Message
 from tests.node.authorization.guarded_node import (
     DENY,
     PREFIXED,
@@ -75,3 +78,39 @@ def test_super_users_leave_lines_too() -> None:
     node = GuardedDoor()
     node.ask(describe("mine"))
     assert node.granted[-1].endswith("based on rule SuperUser")
+
+
+@pytest.mark.parametrize(
+    ("request_", "version", "resources"),
+    [
+        (
+            FindCoordinatorRequest(key_type=0, coordinator_keys=["a", "b", "a"]),
+            4,
+            ["Group:LITERAL:a count 2", "Group:LITERAL:b count 1"],
+        ),
+        (
+            FindCoordinatorRequest(key_type=1, coordinator_keys=["x"]),
+            4,
+            ["TransactionalId:LITERAL:x count 1"],
+        ),
+        (
+            DescribeTransactionsRequest(transactional_ids=["x", "y"]),
+            0,
+            ["TransactionalId:LITERAL:x count 1", "TransactionalId:LITERAL:y count 1"],
+        ),
+        (describe("t"), 12, ["Topic:LITERAL:t count 1"]),
+    ],
+)
+def test_every_name_that_is_denied_has_a_line_with_its_count(
+    node: GuardedDoor, request_: Message, version: int, resources: list[str]
+) -> None:
+    """SEC-ACL-13: a resource that is named twice is asked about once."""
+    node.ask(request_, version)
+    found = [
+        line.partition("resource = ")[2]
+        .partition(" based on")[0]
+        .replace(f" for request = {request_.NAME.removesuffix('Request')}", "")
+        .replace(" with resourceRefCount =", " count")
+        for line in node.denied
+    ]
+    assert sorted(found) == resources
