@@ -265,3 +265,42 @@ def test_maps_that_a_batch_did_not_touch_are_shared() -> None:
     assert after.topics_by_name is image.topics_by_name
     assert after.brokers is image.brokers
     assert after.offset == image.offset + 1
+
+
+def test_head_of_a_record_may_have_longer_varints() -> None:
+    """Kafka's `ByteUtils.readUnsignedVarint` takes them; nobody writes them."""
+    for record in topic_records():
+        value = bytes(encode_record(VersionedRecord(record)))
+        longer = b"".join(bytes([each | 0x80, 0]) for each in value[:3]) + value[3:]
+        assert decode_record(longer) == decode_record(value)
+        longest = bytes([value[0] | 0x80, 0x80, 0x80, 0x80, 0]) + value[1:]
+        assert decode_record(longest) == decode_record(value)
+
+
+@pytest.mark.parametrize("name", ["", "a"])
+def test_cleared_partitions_have_no_eligible_replicas_and_a_higher_epoch(name: str) -> None:
+    """KIP-966 ClearElrRecord: of one topic, or of all; a partition without any stays as it is."""
+    known = {1: ([2], None), 2: (None, [3]), 3: ([2], [3])}
+    changes = [
+        PartitionChangeRecord(
+            topic_id=TOPIC_ID,
+            partition_id=number,
+            eligible_leader_replicas=eligible,
+            last_known_elr=last_known,
+        )
+        for number, (eligible, last_known) in known.items()
+    ]
+    partitions = [
+        PartitionRecord(topic_id=TOPIC_ID, partition_id=each, replicas=[1, 2, 3], isr=[1], leader=1)
+        for each in range(4)
+    ]
+    topic = TopicRecord(name="a", topic_id=TOPIC_ID)
+    before = replayed(topic, *partitions, *changes)
+    after = replayed(ClearElrRecord(topic_name=name), onto=before)
+    was, now = (each.topics_by_name["a"].partitions for each in (before, after))
+    assert [was[at].eligible_leader_replicas for at in range(4)] == [(), (2,), (), (2,)]
+    assert [was[at].last_known_elr for at in range(4)] == [(), (), (3,), (3,)]
+    for number in range(4):
+        assert now[number].eligible_leader_replicas == now[number].last_known_elr == ()
+        raised = now[number].partition_epoch - was[number].partition_epoch
+        assert raised == (number in known)
