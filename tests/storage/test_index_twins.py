@@ -161,15 +161,19 @@ def test_indexes_go_on_as_if_nothing_had_been(
         assert found == plain
 
 
-@settings(max_examples=40, deadline=None)
-@given(BATCHES.filter(bool), INTERVALS)
+@settings(max_examples=80, deadline=None)
+@given(BATCHES.filter(bool), INTERVALS, st.sampled_from(["", "reopen", "rebuild"]))
 def test_sealed_segment_has_its_largest_time_in_the_index(
-    wanted: list[Wanted], interval_bytes: int
+    wanted: list[Wanted], interval_bytes: int, step: str
 ) -> None:
     """`LogSegment.onBecomeInactiveSegment`: so that a search by time may skip whole segments."""
     batches = made(wanted)
     filled = Filled(interval_bytes)
     filled.append(batches)
+    if step == "reopen":
+        filled.reopen()
+    elif step == "rebuild":
+        filled.segment.indexes.rebuild(filled.segment)
     filled.segment.seal()
     plain = twin(batches, interval_bytes)
     first = next(each for each in batches if parsed(each).max_timestamp == plain.max_timestamp)

@@ -34,6 +34,9 @@ def test_the_newest_intact_snapshot_counts() -> None:
     newer = [snapshot_at(fs, offset, 7) for offset in (3, 4)]
     beyond = snapshot_at(fs, 7, 7, 11)
     assert load_producers(fs, DIRECTORY, log.segments, end).get(GONE) is None
+    for high_watermark in range(7):  # no marker is above any of them
+        found_for = load_producers(fs, DIRECTORY, log.segments, end, Offset(high_watermark))
+        assert found_for.get(GONE) is None
     for path in newer:
         damage(fs, path)
     states = load_producers(fs, DIRECTORY, log.segments, end)

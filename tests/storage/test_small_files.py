@@ -127,6 +127,28 @@ def test_meta_properties_of_an_older_release_has_no_directory_id() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "cluster_id"),
+    [
+        (b"cluster.id=a=b:c", "a=b:c"),
+        (b"cluster.id:a=b", "a=b"),
+        (b"cluster.id\\=a", None),
+        (b"cluster.id = a ", "a"),
+        (b"cluster\\.id=\\=\\:", "=:"),
+    ],
+)
+def test_only_the_first_separator_ends_a_key(line: bytes, cluster_id: str | None) -> None:
+    """`java.util.Properties` writes the others with a backslash, and reads them without one too."""
+    fs = SimFileSystem()
+    fs.make_directory("d")
+    replace_file(fs, "d/meta.properties", b"version=1\nnode.id=1\n" + line + b"\n")
+    if cluster_id is None:
+        with pytest.raises(CorruptCheckpoint):
+            read_meta_properties(fs, "d")
+    else:
+        assert read_meta_properties(fs, "d") == MetaProperties(cluster_id, 1, None)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         b"",
