@@ -1,7 +1,8 @@
 """`python -m benchmarks.proxy [--quick]`: `kraft-wire proxy` beside a bare TCP relay.
 
 One client fetches the same megabytes, and produces others, through either in turn, from the same
-server. The relay does nothing but write what it reads, on the same event loop as the proxy.
+server; then it does both with a kilobyte a request, where the proxy has a frame to find for each.
+The relay does nothing but write what it reads, on the same event loop as the proxy.
 """
 
 import argparse
@@ -12,8 +13,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,9 +40,9 @@ from kraft_wire.wire.generated.produce import (
 )
 from kraft_wire.wire.records.batch_builder import Record, build_batch
 
-TOPIC = "load"
+TOPICS = ("large", "small")
 BATCH_BYTES = 512 * 1024
-UNDER_WAY = 4
+SMALL_BYTES = 1024
 
 
 class End(asyncio.Protocol):
@@ -86,33 +88,53 @@ def started(command: list[str], ready: Path) -> Iterator[str]:
         process.wait()
 
 
-def pipelined(address: str, count: int, request: object, response: type) -> float:
-    """Send so many requests, several of them under way; return the seconds."""
-    with BrokerConnection(address) as connection:
-        began = time.perf_counter()
-        for number in range(count + UNDER_WAY):
-            if number < count:
-                connection.post(request)
-            if number >= UNDER_WAY:
-                connection.answer(response)
-        return time.perf_counter() - began
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Requests of one size, sent with several under way."""
+
+    request: object
+    response: type
+    batch_bytes: int
+    under_way: int
+    per_round: int = 1
+    """Requests for each request of the longest load."""
+
+    def rate(self, address: str, count: int) -> float:
+        """Send the requests of a round; return the megabytes a second."""
+        count *= self.per_round
+        with BrokerConnection(address) as connection:
+            began = time.perf_counter()
+            for number in range(count + self.under_way):
+                if number < count:
+                    connection.post(self.request)
+                if number >= self.under_way:
+                    connection.answer(self.response)
+            seconds = time.perf_counter() - began
+        return count * self.batch_bytes / seconds / 1e6
 
 
-def loads(topic_id: bytes) -> dict[str, Callable[[str, int], float]]:
-    """Return what is sent, by name: (address, count) -> seconds."""
-    batch = build_batch([Record(None, bytes(BATCH_BYTES))], base_offset=0, partition_leader_epoch=0)
-    data = PartitionProduceData(index=0, records=bytes(batch))
-    produce = ProduceRequest(
-        acks=1, topic_data=[TopicProduceData(topic_id=topic_id, partition_data=[data])]
-    )
-    partition = FetchPartition(partition=0, partition_max_bytes=BATCH_BYTES)
-    fetch = FetchRequest(
-        max_bytes=BATCH_BYTES, topics=[FetchTopic(topic_id=topic_id, partitions=[partition])]
-    )
+def loads(topic_ids: dict[str, bytes]) -> dict[str, Load]:
+    """Return what is sent, by name."""
+    large, small = (topic_ids[each] for each in TOPICS)
     return {
-        "produce": lambda address, count: pipelined(address, count, produce, ProduceResponse),
-        "fetch": lambda address, count: pipelined(address, count, fetch, FetchResponse),
+        "produce": Load(_produce(large, BATCH_BYTES), ProduceResponse, BATCH_BYTES, 4),
+        "fetch": Load(_fetch(large, BATCH_BYTES), FetchResponse, BATCH_BYTES, 4),
+        "produce of 1 kB": Load(_produce(small, SMALL_BYTES), ProduceResponse, SMALL_BYTES, 64, 25),
+        "fetch of 1 kB": Load(_fetch(small, SMALL_BYTES), FetchResponse, SMALL_BYTES, 64, 25),
     }
+
+
+def _produce(topic_id: bytes, size_bytes: int) -> ProduceRequest:
+    batch = build_batch([Record(None, bytes(size_bytes))], base_offset=0, partition_leader_epoch=0)
+    data = PartitionProduceData(index=0, records=bytes(batch))
+    topic = TopicProduceData(topic_id=topic_id, partition_data=[data])
+    return ProduceRequest(acks=1, topic_data=[topic])
+
+
+def _fetch(topic_id: bytes, size_bytes: int) -> FetchRequest:
+    partition = FetchPartition(partition=0, partition_max_bytes=size_bytes)
+    topic = FetchTopic(topic_id=topic_id, partitions=[partition])
+    return FetchRequest(max_bytes=size_bytes, topics=[topic])
 
 
 def main() -> int:
@@ -130,7 +152,8 @@ def main() -> int:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory()))
         cluster = stack.enter_context(Cluster(in_process=False, directory=directory / "data"))
-        cluster.create_topic(TOPIC, configs={"segment.bytes": 1 << 28})
+        for topic in TOPICS:
+            cluster.create_topic(topic, configs={"segment.bytes": 1 << 28})
         address = cluster.bootstrap_servers
         options = ["--upstream", address, "--listen", "127.0.0.1:0"]
         command = ["kraft_wire.cli.main", "proxy", *options, "--ready-file", str(directory / "p")]
@@ -140,27 +163,27 @@ def main() -> int:
         bare = ["benchmarks.proxy", "--relay", port, str(directory / "r")]
         sides["relay"] = stack.enter_context(started(bare, directory / "r"))
         sides["direct"] = address
-        _measure(sides, rounds, count, _topic_id(address))
+        _measure(sides, rounds, count, _topic_ids(address))
     return 0
 
 
-def _topic_id(address: str) -> bytes:
+def _topic_ids(address: str) -> dict[str, bytes]:
     with BrokerConnection(address) as connection:
-        request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
-        return connection.send(request, MetadataResponse).topics[0].topic_id
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=each) for each in TOPICS])
+        answer = connection.send(request, MetadataResponse)
+    return {each.name or "": each.topic_id for each in answer.topics}
 
 
-def _measure(sides: dict[str, str], rounds: int, count: int, topic_id: bytes) -> None:
-    for name, load in loads(topic_id).items():
+def _measure(sides: dict[str, str], rounds: int, count: int, topic_ids: dict[str, bytes]) -> None:
+    for name, load in loads(topic_ids).items():
         rates: dict[str, list[float]] = {side: [] for side in sides}
         for _ in range(rounds):
             for side, address in sides.items():
-                seconds = load(address, count)
-                rates[side].append(count * BATCH_BYTES / seconds / 1e6)
+                rates[side].append(load.rate(address, count))
         middle = {side: statistics.median(each) for side, each in rates.items()}
         pairs = zip(rates["proxy"], rates["relay"], strict=True)
         ratio = statistics.median(proxy / relay for proxy, relay in pairs)
-        shown = ", ".join(f"{side} {rate:,.0f} MB/s" for side, rate in middle.items())
+        shown = ", ".join(f"{side} {rate:,.1f} MB/s" for side, rate in middle.items())
         print(f"{name}: {shown}; proxy / relay {ratio:.2f}", flush=True)
 
 

@@ -1,6 +1,7 @@
 """``make clients``: the table scenario × client, against our node or, as a check, against Apache.
 
-``python -m tests.clients [--cluster] [--apache] [--json] [--client NAME]… [--scenario NAME]…``.
+``python -m tests.clients [--cluster] [--apache] [--proxy] [--json] [--client NAME]…
+[--scenario NAME]…``. With ``--proxy`` clients reach the node through ``kraft-wire proxy`` alone.
 With ``--cluster`` (``make clients-cluster``) it is three brokers on three controllers, three
 replicas a topic, of which two must acknowledge, and one broker after the other is restarted, one
 every 20 s; a broker that does not come back, or fewer than half of these restarts, are not green
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -33,6 +35,7 @@ from tests.apache.jars import RELEASE, JarsMissing
 from tests.apache.java_process import JavaFailed
 from tests.apache.node import ApacheNode
 from tests.clients.cluster import REPLICAS, Cluster
+from tests.clients.proxied import Proxied
 from tests.clients.registry import CLIENTS, FIRST_SCENARIOS, TABLE_ROWS, Client, HarnessNotBuilt
 from tests.clients.running import BROKEN, DETAIL_MAX, Broker, Result, run_all
 from tests.clients.running import Table as Results
@@ -48,10 +51,14 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.clients", description=__doc__)
     parser.add_argument("--apache", action="store_true", help="judge the harnesses, not our node")
     parser.add_argument("--cluster", action="store_true", help="three brokers, restarted in turn")
+    parser.add_argument("--proxy", action="store_true", help="behind kraft-wire proxy")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--client", action="append", choices=CLIENTS)
     parser.add_argument("--scenario", action="append", choices=FIRST_SCENARIOS)
-    return parser.parse_args()
+    wanted = parser.parse_args()
+    if wanted.proxy and wanted.cluster:
+        parser.error("--proxy is for one node: it bootstraps at one address, which restarts")
+    return wanted
 
 
 def available(client: Client, console: Console) -> bool:
@@ -140,7 +147,8 @@ def drive(wanted: argparse.Namespace, clients: Sequence[Client], home: Path, run
         else:
             with ApacheNode(home) if wanted.apache else ServerProcess(home) as broker:
                 run.log = broker.log
-                _run_all(wanted, clients, broker, run, lambda prefix: "")
+                with Proxied(broker, home) if wanted.proxy else nullcontext(broker) as reached:
+                    _run_all(wanted, clients, reached, run, lambda prefix: "")
     except (KeyboardInterrupt, JavaFailed, FormatFailed, *BROKEN) as problem:
         run.problems.append(f"{type(problem).__name__}: {problem}"[:DETAIL_MAX])
 
@@ -209,6 +217,8 @@ def main() -> int:
     name = f"Apache Kafka {RELEASE}" if wanted.apache else "kraft-wire"
     if wanted.cluster:
         name = f"a cluster of {name}, one broker restarting every {RESTART_EVERY_S:.0f} s"
+    if wanted.proxy:
+        name += " behind kraft-wire proxy"
     run = Run(name, not_run=[client.name for client in chosen if client not in ready])
     home = Path(tempfile.mkdtemp(prefix="kraft-wire-clients-"))
     started = time.monotonic()

@@ -2,7 +2,8 @@
 
 ``python -m tests.streams [--make ours|mixed|4.3.1] [--records N] [--brokers N] …``. With
 ``--make 4.3.1`` it is Apache's own cluster: the control; with ``mixed`` one broker of three is
-ours, and coordinators and leaders are of both makes. The full size is
+ours, and coordinators and leaders are of both makes. With ``--proxy`` the application, its producer
+and its readers reach the brokers through ``kraft-wire proxy`` alone. The full size is
 ``--records 1000000 --brokers 50 --applications 50``. Exit code 0 means that every count is exact.
 """
 
@@ -13,11 +14,13 @@ import shutil
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from tests.clients.cluster import Cluster
 from tests.mixed.controller import OURS
 from tests.streams.campaign import SETTINGS, Campaign
+from tests.testing.proxy_process import ProxyProcess
 
 
 def arguments() -> argparse.Namespace:
@@ -29,6 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--applications", type=int, default=10, help="kills of the application")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--session-ms", default="3000", help="of a broker; 4.3.1's default is 9000")
+    parser.add_argument("--proxy", action="store_true", help="behind kraft-wire proxy")
     return parser.parse_args()
 
 
@@ -43,12 +47,22 @@ def main() -> int:
     home = Path(tempfile.mkdtemp(prefix="kraft-wire-streams-"))
     settings = {**SETTINGS, "broker.session.timeout.ms": wanted.session_ms}
     with Cluster(home, wanted.make, overrides=settings, say=say) as cluster:
-        campaign = Campaign(cluster, home, records=wanted.records, seed=wanted.seed, say=say)
-        outcome = campaign.run(wanted.brokers, wanted.applications)
+        proxy = ProxyProcess(home, cluster.bootstrap)
+        with proxy if wanted.proxy else nullcontext():
+            campaign = Campaign(
+                cluster,
+                home,
+                records=wanted.records,
+                seed=wanted.seed,
+                bootstrap=proxy.bootstrap if wanted.proxy else "",
+                say=say,
+            )
+            outcome = campaign.run(wanted.brokers, wanted.applications)
+    make = f"{wanted.make} behind kraft-wire proxy" if wanted.proxy else wanted.make
     for line in outcome.wrong:
         print(line)
     print(
-        f"{wanted.make}: {outcome.records} records, {outcome.broker_kills} kills of brokers and "
+        f"{make}: {outcome.records} records, {outcome.broker_kills} kills of brokers and "
         f"{outcome.application_kills} of the application, {len(outcome.wrong)} counts wrong, "
         f"{outcome.seconds} s, slowest round {outcome.slowest_round_s} s"
     )

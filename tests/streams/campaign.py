@@ -66,15 +66,17 @@ class Campaign:
         *,
         records: int,
         seed: int = 1,
+        bootstrap: str = "",
         say: Callable[[str], None] = print,
     ) -> None:
+        """`bootstrap` is where clients find the cluster, if not at its brokers."""
         self._cluster = cluster
         self._records = records
         self._random = random.Random(seed)
         self._say = say
         self._fed: Counter[str] = Counter()
         self._source, self._target = "words", "counts"
-        bootstrap = cluster.bootstrap
+        bootstrap = bootstrap or cluster.bootstrap
         self._application = Application(
             home, bootstrap, "counting", self._source, self._target, REPLICAS
         )

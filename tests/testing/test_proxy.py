@@ -19,29 +19,11 @@ from kraft_wire.wire.generated.describe_cluster import (
     DescribeClusterResponse,
 )
 from kraft_wire.wire.header import RequestHeader, encode_request_header
-from tests.process import KRAFT_WIRE, KraftWireServer
+from tests.process import KRAFT_WIRE
 from tests.testing.clients import consume, consume_async, produce, produce_async
+from tests.testing.proxy_process import ProxyProcess
 
 pytestmark = pytest.mark.client
-
-
-class ProxyProcess(KraftWireServer):
-    """The command in front of a cluster."""
-
-    def __init__(self, directory: Path, upstream: str, *options: str) -> None:
-        super().__init__(directory / "proxy.log", directory / "proxy.json")
-        self.options = [
-            *("--upstream", upstream.split(",")[0], "--listen", "127.0.0.1:0"),
-            *("--control", "127.0.0.1:0", *options),
-        ]
-
-    def command(self) -> list[str]:
-        return [KRAFT_WIRE, "proxy", *self.options, "--ready-file", str(self.ready_file)]
-
-    @property
-    def bootstrap(self) -> str:
-        """Where clients bootstrap."""
-        return self.ready["listen"]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from kraft_wire.wire.generated.describe_quorum import (
 )
 from tests.apache.node import ApacheNode
 from tests.testing.clients import consume, consume_async, produce, produce_async
-from tests.testing.test_proxy import ProxyProcess
+from tests.testing.proxy_process import ProxyProcess
 
 pytestmark = [pytest.mark.java, pytest.mark.client, pytest.mark.slow]
 

@@ -5,11 +5,11 @@ Except that of an application: members of a streams group name where they answer
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kraft_wire.wire.generated.registry import RESPONSES, message_table
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.schema import FieldTable, StructTable, includes
+from kraft_wire.wire.message import Message
+from kraft_wire.wire.schema import StructTable, includes
 
 __all__ = ["address_holders", "carries_addresses", "node_id_of"]
 
@@ -17,49 +17,54 @@ _NODE_IDS: Final = ("node_id", "broker_id")
 _OF_APPLICATIONS: Final = "user_endpoint"
 
 
-@cache
+class _Struct(NamedTuple):
+    """Where addresses are in a struct in one version; worked out once, not per response."""
+
+    is_holder: bool
+    ways: "tuple[tuple[str, bool, _Struct], ...]"
+    """Fields that lead to addresses: name, whether it is an array, what each of it holds."""
+
+
 def carries_addresses(api_key: int, version: int) -> bool:
     """Whether responses of an API may name addresses in this version."""
-    if api_key not in RESPONSES:
-        return False
-    return _has_addresses(message_table(RESPONSES[api_key].name).struct, version)
-
-
-def _has_addresses(table: StructTable, version: int) -> bool:
-    return _is_holder(table, version) or any(
-        _leads_to_addresses(each, version) for each in table.fields
-    )
-
-
-def _leads_to_addresses(field: FieldTable, version: int) -> bool:
-    return (
-        field.struct is not None
-        and field.name != _OF_APPLICATIONS
-        and includes(field.versions, version)
-        and _has_addresses(field.struct, version)
-    )
-
-
-@cache
-def _is_holder(table: StructTable, version: int) -> bool:
-    names = {field.name for field in table.fields if includes(field.versions, version)}
-    return {"host", "port"} <= names
+    return _response(api_key, version) is not None
 
 
 def address_holders(message: Message, version: int) -> Iterator[Any]:
     """Yield every struct of a response that has a host and a port, and names a place by them."""
-    yield from _holders(message, message_table(message.NAME).struct, version)
+    struct = _response(message.API_KEY, version)
+    if struct is not None:
+        yield from _holders(message, struct)
 
 
-def _holders(value: Struct, table: StructTable, version: int) -> Iterator[Any]:
-    if _is_holder(table, version) and _names_place(value):
+@cache
+def _response(api_key: int, version: int) -> _Struct | None:
+    """Return where addresses are in the responses of an API, None if nowhere."""
+    if api_key not in RESPONSES:
+        return None
+    return _struct(message_table(RESPONSES[api_key].name).struct, version)
+
+
+def _struct(table: StructTable, version: int) -> _Struct | None:
+    fields = [each for each in table.fields if includes(each.versions, version)]
+    inner = [
+        (each.name, each.is_array, _struct(each.struct, version))
+        for each in fields
+        if each.struct is not None and each.name != _OF_APPLICATIONS
+    ]
+    ways = tuple((name, is_array, way) for name, is_array, way in inner if way is not None)
+    is_holder = {"host", "port"} <= {each.name for each in fields}
+    return _Struct(is_holder, ways) if is_holder or ways else None
+
+
+def _holders(value: Any, struct: _Struct) -> Iterator[Any]:
+    if struct.is_holder and _names_place(value):
         yield value
-    for field in table.fields:
-        if field.struct is None or not _leads_to_addresses(field, version):
-            continue
-        inner = getattr(value, field.name)
-        for each in (inner or ()) if field.is_array else ([] if inner is None else [inner]):
-            yield from _holders(each, field.struct, version)
+    for name, is_array, way in struct.ways:
+        inner = getattr(value, name)
+        if inner:
+            for each in inner if is_array else (inner,):
+                yield from _holders(each, way)
 
 
 def _names_place(value: Any) -> bool:
