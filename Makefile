@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams shares histories bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams shares histories bench instructions bench-quorum bench-cluster bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -109,6 +109,9 @@ bench-cluster: $(READY)  ## three brokers on three controllers of ours beside Ap
 
 bench-spark: $(READY)  ## the pipeline beside Spark's own Kafka connector and Apache's tools
 	$(BIN)/python -m benchmarks.spark $(ARGS)
+
+bench-testing: $(READY)  ## starting and emptying a broker in a test, compared with Apache's, into docs/TESTING.md
+	$(BIN)/python -m benchmarks.clusters_in_tests --write $(ARGS)
 
 fuzz: $(READY)  ## coverage-guided fuzzing of every parser
 	$(BIN)/python -m tests.fuzz $(ARGS)

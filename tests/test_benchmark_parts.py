@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 
 from benchmarks.cluster_sides import ClusterSide
 from benchmarks.cluster_turns import ClusterTurns, Figures
+from benchmarks.clusters_in_tests import APART, HERE, PEER, SECTION, table, written
 from benchmarks.parts import Parts, Row, row, run_parts
 
 
@@ -96,3 +97,15 @@ def test_rounds_before_a_failed_one_count_and_the_clusters_are_made_whole(
     assert found["failed"] == ["a round, which does not count"]
     (kept,) = (Path(each.removeprefix("logs: ")) for each in found["notes"])
     shutil.rmtree(kept)
+
+
+def test_table_of_clusters_in_tests_has_medians_and_ratios_to_apache() -> None:
+    figures = {
+        "start": {HERE: [0.1, 0.2, 0.9], APART: [2.0], PEER: [4.0]},
+        "memory": {HERE: [40.0], PEER: [400.0]},
+    }
+    lines = table(figures).splitlines()
+    assert lines[2] == "| start | 200 ms (20x) | 2.00 s (2.0x) | 4.00 s |"
+    assert lines[3] == "| memory | 40 MiB (10x) |  | 400 MiB |"
+    page = f"before\n\n{SECTION}\ntext\n\n| | old |\n|---|---|\n| x | y |\n\nafter\n"
+    assert written(page, "| | new |\n") == f"before\n\n{SECTION}\ntext\n\n| | new |\n\nafter\n"

@@ -40,7 +40,7 @@ def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_examples_pass_under_pytest(directory: Path, options: list[str]) -> None:
     done = run(directory, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "9 passed" in done.stdout
+    assert "11 passed" in done.stdout
 
 
 def test_example_passes_under_unittest(directory: Path) -> None:
