@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams shares histories bench instructions bench-quorum bench-cluster bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -92,6 +92,12 @@ streams: $(READY)  ## Kafka Streams, exactly once, under kill -9 of brokers and 
 shares: $(READY)  ## members of a share group under kill -9 of brokers: nothing lost, nothing twice (ARGS="--make mixed")
 	$(BIN)/python -m tests.share_groups $(ARGS)
 
+coordinators: $(READY)  ## groups of every kind under kill -9 of their coordinators (ARGS="--make mixed --kills 100")
+	$(BIN)/python -m tests.group_kinds $(ARGS)
+
+migration: $(READY)  ## members that change between the classic and the consumer protocol, beside Apache's node (ARGS="--rounds 100")
+	$(BIN)/python -m tests.group_kinds.migrate $(ARGS)
+
 histories: $(READY)  ## what transactional clients see of three brokers under kills, pauses and one-way cuts (root), judged (ARGS="--make mixed")
 	$(BIN)/python -m tests.histories --faults 300 $(ARGS)
 
@@ -106,6 +112,9 @@ bench-quorum: $(READY)  ## three controllers of ours beside Apache's three
 
 bench-cluster: $(READY)  ## three brokers on three controllers of ours beside Apache's
 	$(BIN)/python -m benchmarks.cluster $(ARGS)
+
+bench-groups: $(READY)  ## 1,000 groups of 5 members, one of 1,000, and share consumers, beside Apache's node
+	$(BIN)/python -m benchmarks.groups $(ARGS)
 
 bench-spark: $(READY)  ## the pipeline beside Spark's own Kafka connector and Apache's tools
 	$(BIN)/python -m benchmarks.spark $(ARGS)

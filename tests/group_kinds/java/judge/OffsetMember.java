@@ -1,0 +1,101 @@
+package judge;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.CommitFailedException;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * A member of a classic or consumer group that commits after each poll.
+ *
+ * <p>{@code p GROUP PARTITION OFFSET} is where it begins to read a partition that it was given,
+ * {@code r GROUP PARTITION FIRST NEXT} what it read, {@code c GROUP PARTITION NEXT} a confirmed commit.
+ */
+final class OffsetMember extends Member implements ConsumerRebalanceListener {
+    private final String topic;
+    private final boolean isClassic;
+    private final String assignor;
+    private KafkaConsumer<byte[], byte[]> consumer;
+
+    OffsetMember(String bootstrap, String topic, String group, String name, boolean isClassic, String assignor) {
+        super(bootstrap, group, name);
+        this.topic = topic;
+        this.isClassic = isClassic;
+        this.assignor = assignor;
+    }
+
+    @Override
+    void read() {
+        Map<String, Object> settings = settings();
+        settings.put("enable.auto.commit", "false");
+        settings.put("auto.offset.reset", "earliest");
+        settings.put("group.protocol", isClassic ? "classic" : "consumer");
+        if (isClassic) {
+            settings.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer." + assignor);
+            settings.put("heartbeat.interval.ms", "1000");
+            settings.put("session.timeout.ms", "15000");
+        }
+        try (KafkaConsumer<byte[], byte[]> opened =
+            new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            consumer = opened;
+            consumer.subscribe(List.of(topic), this);
+            while (!isOver()) {
+                round(consumer.poll(POLL));
+            }
+        }
+    }
+
+    private void round(ConsumerRecords<byte[], byte[]> records) {
+        StringBuilder read = new StringBuilder();
+        for (TopicPartition partition : records.partitions()) {
+            List<ConsumerRecord<byte[], byte[]>> found = records.records(partition);
+            long next = found.get(found.size() - 1).offset() + 1;
+            read.append(line("r", partition)).append(found.get(0).offset()).append(' ').append(next).append('\n');
+        }
+        Lines.print(read);
+        if (!records.isEmpty()) {
+            commit(records.nextOffsets());
+        }
+    }
+
+    /** Commit; what is not confirmed is read again by whoever owns the partition then. */
+    private void commit(Map<TopicPartition, OffsetAndMetadata> offsets) {
+        try {
+            consumer.commitSync(offsets);
+        } catch (CommitFailedException | RebalanceInProgressException | TimeoutException problem) {
+            Lines.print("u " + group + " " + problem.getClass().getSimpleName() + "\n");
+            return;
+        }
+        StringBuilder confirmed = new StringBuilder();
+        offsets.forEach((partition, offset) ->
+            confirmed.append(line("c", partition)).append(offset.offset()).append('\n'));
+        Lines.print(confirmed);
+    }
+
+    @Override
+    public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+        StringBuilder places = new StringBuilder();
+        for (TopicPartition partition : partitions) {
+            places.append(line("p", partition)).append(consumer.position(partition)).append('\n');
+        }
+        Lines.print(places);
+    }
+
+    @Override
+    public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+        // All that was read is committed, or could not be.
+    }
+
+    private String line(String kind, TopicPartition partition) {
+        return kind + " " + group + " " + partition.partition() + " ";
+    }
+}
