@@ -9,6 +9,7 @@ ids (Fetch up to 12, Produce up to 11), as a reader of names expects.
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from kraft_wire.client.connection import (
@@ -42,6 +43,7 @@ __all__ = [
     "ClusterRefused",
     "ClusterSettings",
     "RetryDeadline",
+    "connect",
 ]
 
 T = TypeVar("T")
@@ -93,6 +95,32 @@ class ClusterSettings:
     """
 
 
+def connect(settings: ClusterSettings, address: str) -> BrokerConnection:
+    """Return a new connection to a broker of a cluster.
+
+    Errors: ClusterRefused (unusable security keys), BrokerConnectionError.
+    """
+    return BrokerConnection(
+        address,
+        timeout_s=settings.request_seconds,
+        client_id=settings.client_id,
+        security=_security_of(settings.security_keys),
+    )
+
+
+@lru_cache(maxsize=8)
+def _security_of(keys: tuple[tuple[str, str], ...]) -> "Security | None":
+    """Return the security of client keys; stores are read once in a process, as by Kafka's."""
+    if not keys:
+        return None
+    from kraft_wire.login.client_config import UnusableConfig, security_of
+
+    try:
+        return security_of(dict(keys))
+    except UnusableConfig as error:
+        raise ClusterRefused(str(error)) from error
+
+
 class RetryDeadline:
     """One deadline, and pauses that grow until it; progress begins it again."""
 
@@ -122,7 +150,6 @@ class ClusterClient:
     def __init__(self, settings: ClusterSettings) -> None:
         assert settings.bootstrap, "give a broker"
         self.settings = settings
-        self._security: Security | None = None
         self._connections: dict[str, BrokerConnection] = {}
         self._brokers: dict[int, str] = {}
         self._leaders: dict[TopicPartition, int] = {}
@@ -285,28 +312,8 @@ class ClusterClient:
     def _connection(self, address: str) -> BrokerConnection:
         known = self._connections.get(address)
         if known is None:
-            known = self._connections[address] = self.connect(address)
+            known = self._connections[address] = connect(self.settings, address)
         return known
-
-    def connect(self, address: str) -> BrokerConnection:
-        """Return a new connection, which the caller closes.
-
-        Errors: ClusterRefused (unusable security keys), BrokerConnectionError.
-        """
-        settings = self.settings
-        if settings.security_keys and self._security is None:
-            from kraft_wire.login.client_config import UnusableConfig, security_of
-
-            try:
-                self._security = security_of(dict(settings.security_keys))
-            except UnusableConfig as error:
-                raise ClusterRefused(str(error)) from error
-        return BrokerConnection(
-            address,
-            timeout_s=settings.request_seconds,
-            client_id=settings.client_id,
-            security=self._security,
-        )
 
     def _metadata(self, topics: Sequence[str] | None, *, create: bool = False) -> MetadataResponse:
         """Ask any broker; if none answers, each in turn until the deadline."""

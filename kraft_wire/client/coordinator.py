@@ -7,7 +7,7 @@ topic names, never ids.
 from collections.abc import Callable
 from typing import Final, Self, TypeVar
 
-from kraft_wire.client.cluster import ClusterClient, ClusterRefused, RetryDeadline
+from kraft_wire.client.cluster import ClusterClient, ClusterRefused, RetryDeadline, connect
 from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError, NotAuthenticated
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -112,5 +112,5 @@ class GroupCoordinator:
             if answer.error_code:
                 name = error_name(answer.error_code)
                 raise ClusterRefused(f"group {self.group}: {name} {answer.error_message or ''}")
-            self._connection = self._cluster.connect(f"{answer.host}:{answer.port}")
+            self._connection = connect(self._cluster.settings, f"{answer.host}:{answer.port}")
         return self._connection

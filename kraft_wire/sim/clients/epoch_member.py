@@ -7,6 +7,7 @@ vanish, and return under another id. A kind of group adds the form of its heartb
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Final
 
 from kraft_wire.sim.clients.context import ClientContext
@@ -52,21 +53,21 @@ class EpochMember(PositionClient):
         self.think_us = 8_000
         self.timeout_us = 1_000_000
 
+    @abstractmethod
     def heartbeat_request(self) -> Message:
         """Return the heartbeat of a member that joins or stays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def told(self, response: Message | None) -> Told | None:
         """Return what an answer to a heartbeat says; None if it is none."""
-        raise NotImplementedError
 
     def in_log(self, places: frozenset[Place]) -> Owned:
         """Return partitions as the records of the group name them."""
         return places
 
+    @abstractmethod
     def leave(self) -> None:
         """Leave the group."""
-        raise NotImplementedError
 
     def rest(self) -> None:
         """Only stay in the group, and read."""

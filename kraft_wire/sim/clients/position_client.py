@@ -6,6 +6,7 @@ unknown member, or one with a later epoch, commits an offset that must be refuse
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Final
 
 from kraft_wire.model import FileSlice
@@ -54,9 +55,9 @@ class PositionClient(CoordinatedClient):
         self.positions: dict[Place, int] = {}
         self._notes = 0
 
+    @abstractmethod
     def refused(self, code: int) -> bool:
         """Handle an error of the coordinator; false without an error."""
-        raise NotImplementedError
 
     def count(self, what: str) -> None:
         """Count what a member has done."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from kraft_wire.model import Uuid
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.coordinated_client import WRONG_NODE, CoordinatedClient
@@ -25,9 +27,9 @@ class SharePlace(CoordinatedClient):
         """0 while it has no place in the group."""
         self.owned: list[tuple[Uuid, int]] = []
 
+    @abstractmethod
     def lose_connections(self) -> None:
         """Close every connection, as a client that dies: its sessions end, its records are free."""
-        raise NotImplementedError
 
     def heartbeat(self, epoch: int) -> None:
         """Join with epoch 0, stay with the member's own, leave with -1."""
