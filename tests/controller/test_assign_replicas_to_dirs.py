@@ -87,3 +87,15 @@ def test_broker_of_a_former_life_and_one_that_never_was_assign_nothing() -> None
     for broker_id, broker_epoch in ((2, cluster.epochs[2] + 1), (9, 0)):
         request = AssignReplicasToDirsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
         assert cluster.request(request) == stale
+
+
+def test_broker_that_named_no_directories_has_all_of_them() -> None:
+    """Registrations before version 2 have none (KIP-858)."""
+    cluster = BrokerCluster()
+    for broker_id in (2, 3):
+        cluster.add_broker(broker_id, log_dirs=())
+        cluster.epochs[broker_id] = cluster.loader.image.brokers[broker_id].broker_epoch
+    cluster.create("t", [2, 3])
+    assert assign(cluster, FAILED, "t", 0) == [E.NONE]
+    partition = cluster.partition("t", 0)
+    assert (partition.leader, partition.isr, partition.leader_epoch) == (2, (2, 3), 0)

@@ -175,3 +175,26 @@ def test_errors_in_order(topics: list[CreatableTopic], error: ErrorCode) -> None
     cluster = OneNodeCluster()
     assert create(cluster, topic("old", 1, 1, is_config_bad=False)) == [ErrorCode.NONE]
     assert create(cluster, *topics) == [error]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "error"),
+    [
+        ((0, 1), ErrorCode.NONE),
+        ((1, 0), ErrorCode.NONE),
+        ((0, 0), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ((0, 1, 1), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ((0, 2), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ((1,), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ((-1, 0), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ],
+)
+def test_chosen_partitions_are_numbered_from_0_on_once_each(
+    numbers: tuple[int, ...], error: ErrorCode
+) -> None:
+    """`ReplicationControlManager.createTopic`."""
+    chosen = [CreatableReplicaAssignment(partition_index=each, broker_ids=[1]) for each in numbers]
+    topic = CreatableTopic(name="t", num_partitions=-1, replication_factor=-1, assignments=chosen)
+    cluster = OneNodeCluster()
+    assert create(cluster, topic) == [error]
+    assert ("t" in cluster.loader.image.topics_by_name) == (error is ErrorCode.NONE)

@@ -59,3 +59,17 @@ def test_next_leader_forgets_the_last_one() -> None:
     assert (made.leader, made.last_known_elr) == (2, [])
     still = changed((), {3}, leader=-1, last=(1,), in_sync=(2,))
     assert still.last_known_elr is None
+
+
+def test_last_known_leader_does_not_lead_while_the_isr_has_a_replica() -> None:
+    """It may lack what the fenced member of the ISR has: only the member may lead."""
+    made = changed((2,), {1}, leader=-1, last=(1,), in_sync=(2, 3))
+    assert (made.leader, made.isr) == (-2, [2]), "-2: as before"
+    assert made.leader_recovery_state == -1
+
+
+@pytest.mark.parametrize("keeps_elr", [False, True])
+def test_replicas_stay_eligible_only_where_elr_is_kept(keeps_elr: bool) -> None:
+    made = changed((), set(), keeps_elr=keeps_elr)
+    assert made.leader == -1
+    assert made.eligible_leader_replicas == ([1, 2, 3] if keeps_elr else None)

@@ -80,6 +80,9 @@ def test_level_of_the_quorum_is_asked_for_and_its_refusal_answered() -> None:
     result = decide(cluster.controller, Context(2), request)
     assert result.quorum_upgrade is not None
     assert (result.quorum_upgrade.level, result.quorum_upgrade.validate_only) == (1, True)
+    cluster.controller.kraft_version = 1
+    result = decide(cluster.controller, Context(2), request)
+    assert result.quorum_upgrade is None, "the level is there already"
     refused = quorum_refused(request, ErrorCode.INVALID_UPDATE_VERSION)
     assert refused.error_code == ErrorCode.INVALID_UPDATE_VERSION
     assert "INVALID_UPDATE_VERSION" in (refused.error_message or "")

@@ -320,3 +320,26 @@ def test_client_and_cache_agree_for_a_long_time() -> None:
         }
         assert client.take(context.finish(broker.read(context, 100), step)) is None
     assert client.epoch == 400
+
+
+@pytest.mark.parametrize(
+    ("throttle_ms", "names", "reason"),
+    [
+        (0, (), "missing_partition"),
+        (5, (), "throttled"),
+        (5, (A,), "missing_partition"),
+        (5, (A, B), None),
+        (0, (A, B), None),
+        (0, (A, B, C), "unexpected_partition"),
+        (0, (A, B, B), "unexpected_partition"),
+    ],
+)
+def test_full_answer_has_each_partition_once(
+    throttle_ms: int, names: tuple[tuple[str, int], ...], reason: str | None
+) -> None:
+    """227-RESP: a throttled answer without any partition is no answer (KIP-219)."""
+    follower = following(A, B)
+    follower.request()
+    answer = full_answer(*names)
+    answer.throttle_time_ms = throttle_ms
+    assert follower.fetcher._session._wrong_set(answer) == reason

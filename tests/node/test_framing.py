@@ -132,3 +132,21 @@ def test_before_a_login_memory_follows_what_has_come() -> None:
     framing.logged_in()
     assert framing.next_frame() is None, "131,072 bytes are allowed now"
     assert framing.room_bytes > 1000
+
+
+@pytest.mark.parametrize(
+    ("begun", "reason"),
+    [
+        (b"\x16\x03\x00\x01", "tls_on_a_plain_listener"),
+        (b"\x16\x03\x01\x02", "tls_on_a_plain_listener"),
+        (b"\x16\x03\x02\x00", "tls_on_a_plain_listener"),
+        (b"\x16\x03\x03\xff", "tls_on_a_plain_listener"),
+        (b"\x16\x03\x04\x00", "frame_too_large"),
+        (b"\x16\x02\x01\x00", "frame_too_large"),
+    ],
+)
+def test_client_that_begins_with_a_tls_handshake_is_told_apart(begun: bytes, reason: str) -> None:
+    """RFC 8446, 5.1: type 22, then the version of the record, of SSL 3.0 up to TLS 1.3."""
+    refused = Framing(LIMITS)._judge(int.from_bytes(begun, "big"), memoryview(b"\0\0"))
+    assert refused is not None
+    assert refused.reason == reason

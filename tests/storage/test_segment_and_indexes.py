@@ -236,6 +236,11 @@ def test_walk_says_where_and_why_it_ends() -> None:
             assert bad.value.position == at
         with pytest.raises(BadBatch, match="within a header" if "no" in reason else reason):
             find_frame(file, 0, len(content), Offset(9))
+    content = data[:at] + b"\xff" * 8 + data[at + 8 :]
+    for walk in (frames, batches):  # `find_frame` looks at the base offset of its result alone
+        with pytest.raises(BadBatch, match="base offset -1") as bad:
+            list(walk(disk(content).open("d/f"), 0, len(content)))
+        assert bad.value.position == at
     file = disk(legacy + data).open("d/f")
     assert [frame.last_offset for frame in frames(file, 0, len(legacy + data))] == [5, 0, 1]
     assert find_frame(file, 0, len(legacy), Offset(5)) is not None

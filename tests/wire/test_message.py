@@ -22,7 +22,7 @@ from kraft_wire.wire.generated.fetch import (
     PartitionData,
 )
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest
-from kraft_wire.wire.generated.metadata import MetadataRequest
+from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.generated.produce import (
     PartitionProduceData,
@@ -387,3 +387,11 @@ def test_error_codes_carry_kafkas_numbers_and_say_whether_to_retry() -> None:
     assert ErrorCode(3) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert ErrorCode.NOT_LEADER_OR_FOLLOWER.retriable
     assert not ErrorCode.TOPIC_ALREADY_EXISTS.retriable
+
+
+def test_text_of_a_struct_has_unknown_tags_only_if_there_are_any() -> None:
+    plain = MetadataRequestTopic(name="t")
+    assert repr(plain).startswith("MetadataRequestTopic(")
+    assert "unknown_tagged_fields" not in repr(plain)
+    plain.unknown_tagged_fields = [(7, b"x")]
+    assert "unknown_tagged_fields=[(7, b'x')]" in repr(plain)

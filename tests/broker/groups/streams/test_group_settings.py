@@ -75,3 +75,17 @@ def test_other_standby_replicas_raise_the_epoch(own: str, effective: str) -> Non
     assert group.assignment_configs == {"num.standby.replicas": effective}
     targets = [target.standby for _, target in group.targets.items()]
     assert sum(len(each) for target in targets for each in target.values()) == 3
+
+
+def test_group_that_is_empty_before_its_first_rebalance_gets_no_targets() -> None:
+    """KIP-1071: after the initial delay; nobody is there to be given tasks."""
+    harness = with_topic(group_streams_initial_rebalance_delay_ms=3_000)
+    send(harness, joining())
+    send(harness, staying(-1))
+    group = group_in(harness)
+    assert group.is_empty
+    before = group.epoch, group.assignment_epoch
+    ends = dict(harness.store.ends)
+    harness.advance(3_001)
+    assert (group.epoch, group.assignment_epoch) == before
+    assert harness.store.ends == ends
