@@ -27,6 +27,7 @@ from kraft_wire.wire.generated.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -37,6 +38,9 @@ __all__ = ["Row", "rows_of", "run_rows"]
 
 _DELETED_AT_ONCE: Final = 100
 
+_ID_TRIES: Final = 100
+_ID_PAUSE_S: Final = 0.05
+"""A broker that has just begun has no block of ids yet."""
 _LATE_MAX: Final = 2
 """Times that a broker may be late with what a row expects (`NothingYet`)."""
 
@@ -182,17 +186,21 @@ def _use_a_producer_id(target: Target) -> None:
     """Take a producer id, so that no row gets 0, the first of a cluster, which can mean none."""
     version = min(target.versions.get(InitProducerIdRequest.API_KEY, (0, -1))[1], 1)
     if version >= InitProducerIdRequest.MIN_VERSION:
-        with _connected(target) as connection:
+        with suppress(Mismatch, OSError), _connected(target) as connection:
             request = InitProducerIdRequest(transactional_id=None)
-            connection.ask(request, version, InitProducerIdResponse)
+            for _ in range(_ID_TRIES):
+                answer = connection.ask(request, version, InitProducerIdResponse)
+                if answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                    return
+                time.sleep(_ID_PAUSE_S)
 
 
 def _delete_topics(target: Target, names: Sequence[str]) -> None:
-    """Delete topics; a broker that refuses keeps them, which is not a result of any case."""
+    """Delete topics; a broker that refuses or died keeps them, which fails no case."""
     version = min(target.versions.get(DeleteTopicsRequest.API_KEY, (0, -1))[1], 6)
     if version < DeleteTopicsRequest.MIN_VERSION or not names:
         return
-    with _connected(target) as connection:
+    with suppress(Mismatch, OSError), _connected(target) as connection:
         for start in range(0, len(names), _DELETED_AT_ONCE):
             chosen = list(names[start : start + _DELETED_AT_ONCE])
             request = DeleteTopicsRequest(timeout_ms=int(target.timeout_s * 1000))
@@ -205,10 +213,9 @@ def _delete_topics(target: Target, names: Sequence[str]) -> None:
 
 @contextmanager
 def _connected(target: Target) -> Iterator[Connection]:
-    """Connect for requests outside of rows; a broker that fails ends only the `with` block."""
-    with suppress(Mismatch, OSError):
-        connection = Connection(target.address, target.timeout_s, lambda _: None, target.security)
-        try:
-            yield connection
-        finally:
-            connection.close()
+    """Connect for requests outside of rows. Errors: those of a connection."""
+    connection = Connection(target.address, target.timeout_s, lambda _: None, target.security)
+    try:
+        yield connection
+    finally:
+        connection.close()

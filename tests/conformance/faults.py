@@ -3,8 +3,8 @@
 `python -m tests.conformance.faults [ID …]` runs them, which takes a quarter of an hour. The faults
 are random mutants (`mutants/random`) of handlers, groups, producing, fetching, the controller's
 topics and settings and the quorum's RPCs. They were drawn with seed 20 before the cases were looked
-at; `faults.toml` has those of the first 130 that one node can show to a client, and 15 of a later
-draw with seed 2026. A fault whose lines
+at; `faults.toml` has those of the first 130 that one node can show to a client, 15 of a later draw
+with seed 2026, and 27 of one with seed 2027 over newer groups and transactions. A fault whose lines
 are gone is listed, and counts as neither found nor missed.
 """
 

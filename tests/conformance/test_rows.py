@@ -7,10 +7,15 @@ from dataclasses import replace
 import pytest
 
 from kraft_wire.conformance.case import Case, Listener
-from kraft_wire.conformance.run import Row, run_rows
+from kraft_wire.conformance.run import Row, _delete_topics, run_rows
 from kraft_wire.conformance.share_records import expect_acquired
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.verdict import Exchange, Mismatch, Verdict
+from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest
+from kraft_wire.wire.generated.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kraft_wire.wire.generated.share_fetch import (
     AcquiredRecords,
     PartitionData,
@@ -18,6 +23,7 @@ from kraft_wire.wire.generated.share_fetch import (
     ShareFetchResponse,
 )
 from tests.conformance.test_subject import TARGET
+from tests.ports import free_port
 
 SHARE_FETCH = 78
 names: list[str] = []
@@ -76,3 +82,16 @@ def test_names_of_another_try_are_new_and_of_the_same_form() -> None:
 def test_records_where_none_are_expected_are_a_mismatch_at_once() -> None:
     with pytest.raises(Mismatch, match="acquired_records"):
         expect_acquired(answer((0, 2, 1)))
+
+
+def test_broker_that_died_ends_no_run_before_its_report() -> None:
+    key = InitProducerIdRequest.API_KEY
+    target = replace(TARGET, address=("127.0.0.1", free_port()), versions={key: (0, 5)})
+    first = Case("init_producer_id.a", "InitProducerId", (0, 5), "", "", "", Listener.BROKER, judge)
+    (outcome,) = run_rows([Row(first, 0)], {Listener.BROKER: target})
+    assert outcome.verdict is Verdict.ERROR
+    _delete_topics(replace(target, versions={DeleteTopicsRequest.API_KEY: (1, 6)}), ["conform-1"])
+
+
+def judge(broker: Subject, version: int) -> None:
+    broker.ask(InitProducerIdRequest(), version, InitProducerIdResponse)

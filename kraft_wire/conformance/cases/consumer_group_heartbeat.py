@@ -7,6 +7,7 @@ from kraft_wire.conformance.case import case
 from kraft_wire.conformance.consumer_members import (
     FIRST_EPOCH,
     LEAVE_EPOCH,
+    MEMBER_ID,
     heartbeat,
     joined,
     joining,
@@ -15,12 +16,20 @@ from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from kraft_wire.wire.generated.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 _API: Final = "ConsumerGroupHeartbeat"
 _SOURCE: Final = "KIP-848, ConsumerGroupHeartbeat API"
 _CLIENT_IDS_FROM: Final = 1
+_OTHER_MEMBER_ID: Final = "the-other-member"
+_LEFT_FOR_A_WHILE: Final = -2
 
 
 def _refused(
@@ -131,3 +140,116 @@ def empty_member_id(broker: Subject, version: int) -> None:
     request = joining(broker.group(), broker.topic().name)
     request.member_id = ""
     _refused(broker, version, request, ErrorCode.INVALID_REQUEST)
+
+
+def _accepted(
+    broker: Subject, version: int, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    answer = broker.ask(request, version, ConsumerGroupHeartbeatResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    return answer
+
+
+def _until_assigned(
+    broker: Subject, version: int, request: ConsumerGroupHeartbeatRequest
+) -> list[int]:
+    """Send heartbeats until the member is told partitions of its topic; return them."""
+    for _ in broker.attempts(f"an assignment of member {request.member_id}"):
+        answer = _accepted(broker, version, request)
+        request.member_epoch = answer.member_epoch
+        if answer.assignment is not None and answer.assignment.topic_partitions:
+            return answer.assignment.topic_partitions[0].partitions
+        if answer.assignment is not None and request.topic_partitions is not None:
+            return []
+    raise AssertionError("attempts end in an exception")
+
+
+@case(_API, _SOURCE)
+def partition_moves_to_another_member(broker: Subject, version: int) -> None:
+    """A partition is given to another member once its owner reports that it has none of it.
+
+    Join with a topic of 2 partitions, join with a second member; the first reports no partitions.
+    """
+    group_id, topic = broker.group(), broker.topic(partitions=2)
+    first = joined(broker, version, group_id, topic)
+    expect.equal(first, "assignment.topic_partitions[0].partitions", [0, 1])
+    request = joining(group_id, topic.name)
+    request.member_id = _OTHER_MEMBER_ID
+    other = _accepted(broker, version, request)
+    expect.equal(other, "assignment.topic_partitions", [])
+    request = heartbeat(group_id, first.member_epoch)
+    request.topic_partitions = []
+    kept = _until_assigned(broker, version, request)
+    expect.true(len(kept) == 1, "one of its partitions", kept, "assignment")
+    request = heartbeat(group_id, other.member_epoch, _OTHER_MEMBER_ID)
+    given = _until_assigned(broker, version, request)
+    expect.true([*kept, *given] in ([0, 1], [1, 0]), "the other partition", given, "assignment")
+
+
+@case(_API, "KIP-848, Static Membership")
+def static_member_that_comes_back(broker: Subject, version: int) -> None:
+    """An instance that left for a while is taken over by another member; before, it is refused.
+
+    Join with an instance id, join as another member, leave with epoch -2, join as another member.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    request = joining(group_id, topic.name)
+    request.instance_id = "the-instance"
+    _accepted(broker, version, request)
+    request.member_id = _OTHER_MEMBER_ID
+    _refused(broker, version, request, ErrorCode.UNRELEASED_INSTANCE_ID)
+    leaving = heartbeat(group_id, _LEFT_FOR_A_WHILE)
+    leaving.instance_id = request.instance_id
+    expect.equal(_accepted(broker, version, leaving), "member_epoch", _LEFT_FOR_A_WHILE)
+    expect.equal(_accepted(broker, version, request), "member_id", _OTHER_MEMBER_ID)
+    leaving = heartbeat(group_id, FIRST_EPOCH)
+    leaving.instance_id = request.instance_id
+    _refused(broker, version, leaving, ErrorCode.FENCED_INSTANCE_ID)
+
+
+@case(_API, _SOURCE)
+def partitions_that_come_later(broker: Subject, version: int) -> None:
+    """A member is given the partitions that its topic gets.
+
+    Join with a topic of 1 partition, create another, send heartbeats until there are 2.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    epoch = joined(broker, version, group_id, topic).member_epoch
+    wanted = CreatePartitionsTopic(name=topic.name, count=2, assignments=None)
+    grown = CreatePartitionsRequest(topics=[wanted], timeout_ms=5000)
+    expect.error(
+        broker.prepare(grown, CreatePartitionsResponse), "results[0].error_code", ErrorCode.NONE
+    )
+    for _ in broker.attempts(f"2 partitions of {topic.name}"):
+        answer = _accepted(broker, version, heartbeat(group_id, epoch, MEMBER_ID))
+        epoch = answer.member_epoch
+        if answer.assignment is not None:
+            expect.equal(answer, "assignment.topic_partitions[0].partitions", [0, 1])
+            return
+
+
+@case(_API, _SOURCE)
+def topic_that_is_subscribed_no_longer(broker: Subject, version: int) -> None:
+    """A member that subscribes to one of its two topics, and reports that it has that, keeps it.
+
+    Join with two topics, send a heartbeat with one of them and its partition.
+    """
+    group_id, kept, left = broker.group(), broker.topic(), broker.topic()
+    joined(broker, version, broker.group(), left)
+    epoch = joined(broker, version, group_id, kept).member_epoch
+    request = heartbeat(group_id, epoch)
+    request.subscribed_topic_names = [kept.name, left.name]
+    for _ in broker.attempts(f"partitions of {left.name}"):
+        answer = _accepted(broker, version, request)
+        request.member_epoch = answer.member_epoch
+        if answer.assignment is not None and len(answer.assignment.topic_partitions) == 2:
+            break
+    request.subscribed_topic_names = [kept.name]
+    request.topic_partitions = [TopicPartitions(topic_id=kept.topic_id, partitions=[0])]
+    for _ in broker.attempts(f"no partitions of {left.name}"):
+        answer = _accepted(broker, version, request)
+        request.member_epoch = answer.member_epoch
+        if answer.assignment is not None:
+            found = [each.topic_id for each in answer.assignment.topic_partitions]
+            expect.true(found == [kept.topic_id], "the other topic", found, "assignment")
+            return

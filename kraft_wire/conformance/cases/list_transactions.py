@@ -108,6 +108,19 @@ def filter_by_pattern(broker: Subject, version: int) -> None:
 
 
 @case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
+def pattern_with_repetitions(broker: Subject, version: int) -> None:
+    """A part of a pattern may be repeated: any number of times, at least once, at most once.
+
+    List by the whole name, followed by a character that it does not have with `*`, `?` and `+`.
+    """
+    producer = new_producer(broker)
+    for repetition, wanted in (("*", "Empty"), ("?", "Empty"), ("+", None)):
+        pattern = f"{producer.transactional_id}#{repetition}"
+        request = ListTransactionsRequest(transactional_id_pattern=pattern)
+        _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
 def wrong_pattern(broker: Subject, version: int) -> None:
     """An invalid pattern is refused with INVALID_REGULAR_EXPRESSION.
 

@@ -4,9 +4,14 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
+from kraft_wire.conformance.consumer_members import FIRST_EPOCH, joining
+from kraft_wire.conformance.consumer_members import MEMBER_ID as CONSUMER_ID
 from kraft_wire.conformance.members import stable_member
+from kraft_wire.conformance.streams_members import MEMBER_ID as STREAMS_ID
+from kraft_wire.conformance.streams_members import member_epoch, streams_group, topology
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
@@ -17,6 +22,7 @@ from kraft_wire.wire.generated.offset_commit import (
 
 _CODE: Final = "topics[0].partitions[0].error_code"
 _SOURCE: Final = "org.apache.kafka.coordinator.group.OffsetMetadataManager, commitOffset"
+_BY_EPOCH: Final = 9
 _BY_ID: Final = 10
 _NOWHERE: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
 
@@ -215,3 +221,44 @@ def topic_without_partitions(broker: Subject, version: int) -> None:
     answer = broker.ask(request, version, OffsetCommitResponse)
     found = sum(len(each.partitions) for each in answer.topics)
     expect.true(found == 0, "no partition", found, "topics")
+
+
+def _by_epoch(
+    broker: Subject, version: int, group_id: str, topic: Topic, member_id: str, epoch: int
+) -> None:
+    """Commit as a member with an epoch, with the next one, and as a member that is not there."""
+    wanted = [(member_id, epoch + 1, ErrorCode.STALE_MEMBER_EPOCH)]
+    wanted.append((member_id, epoch, ErrorCode.NONE))
+    if version < _BY_EPOCH:
+        wanted = [(member_id, epoch, ErrorCode.UNSUPPORTED_VERSION)]
+    wanted.append(("made-up", epoch, ErrorCode.UNKNOWN_MEMBER_ID))
+    for committer, known, code in wanted:
+        answer = _commit(broker, version, group_id, topic, generation_id=known, member_id=committer)
+        expect.error(answer, _CODE, code)
+
+
+@case("OffsetCommit", "KIP-848, OffsetCommit")
+def member_of_a_consumer_group(broker: Subject, version: int) -> None:
+    """A member of a consumer group commits with its epoch, from version 9 on.
+
+    Join a consumer group, commit with the next epoch and with the member's, and as another member.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    joined = broker.prepare(joining(group_id, topic.name), ConsumerGroupHeartbeatResponse)
+    expect.error(joined, "error_code", ErrorCode.NONE)
+    epoch = joined.member_epoch
+    expect.true(epoch <= FIRST_EPOCH, f"at most {FIRST_EPOCH}", epoch, "member_epoch")
+    _by_epoch(broker, version, group_id, topic, CONSUMER_ID, epoch)
+
+
+@case("OffsetCommit", "KIP-1071, OffsetCommit")
+def member_of_a_streams_group(broker: Subject, version: int) -> None:
+    """A member of a streams group commits with its epoch, from version 9 on.
+
+    Join a streams group until there is a task, commit with the next epoch and with the member's,
+    and as another member.
+    """
+    topic = broker.topic()
+    with streams_group(broker) as group_id:
+        epoch = member_epoch(broker, group_id, topology(topic.name))
+        _by_epoch(broker, version, group_id, topic, STREAMS_ID, epoch)

@@ -5,6 +5,7 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.members import joined, subscription, sync_request
+from kraft_wire.conformance.streams_members import member_epoch, streams_group, topology
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
@@ -101,3 +102,20 @@ def other_topic(broker: Subject, version: int) -> None:
     answer = _delete(broker, version, group_id, topics[1])
     expect.error(answer, "error_code", ErrorCode.NONE)
     expect.error(answer, _CODE, ErrorCode.NONE)
+
+
+@case("OffsetDelete", "KIP-1071")
+def topic_of_a_streams_group(broker: Subject, version: int) -> None:
+    """A topic that a streams group with members reads gets GROUP_SUBSCRIBED_TO_TOPIC.
+
+    Commit offsets of two topics, join a streams group that reads one, delete both offsets.
+    """
+    read, other = broker.topic().name, broker.topic().name
+    with streams_group(broker) as group_id:
+        for each in (read, other):
+            _commit(broker, group_id, each)
+        member_epoch(broker, group_id, topology(read))
+        answer = _delete(broker, version, group_id, read)
+        expect.error(answer, _CODE, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+        answer = _delete(broker, version, group_id, other)
+        expect.error(answer, _CODE, ErrorCode.NONE)

@@ -4,6 +4,12 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
+from kraft_wire.conformance.streams_members import (
+    MEMBER_ID,
+    member_epoch,
+    streams_group,
+    topology,
+)
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -22,6 +28,7 @@ from kraft_wire.wire.generated.offset_fetch import (
 )
 
 _GROUPS_SINCE: Final = 8
+_BY_EPOCH: Final = 9
 _BY_ID: Final = 10
 _COMMIT_VERSION: Final = 8
 _GUIDE: Final = "Kafka protocol guide, OffsetFetch API"
@@ -190,3 +197,30 @@ def empty_group_id(broker: Subject, version: int) -> None:
     """
     broker.group()
     _fetch(broker, version, "", broker.topic())
+
+
+@case("OffsetFetch", "KIP-1071, OffsetFetch", since=_BY_EPOCH)
+def member_of_a_streams_group(broker: Subject, version: int) -> None:
+    """A member of a streams group that names itself fetches with its epoch.
+
+    Join a streams group until there is a task, fetch with the next epoch and with the member's, and
+    as another member.
+    """
+    topic = broker.topic()
+    wanted = OffsetFetchRequestTopics(partition_indexes=[0])
+    if version >= _BY_ID:
+        wanted.topic_id = topic.topic_id
+    else:
+        wanted.name = topic.name
+    with streams_group(broker) as group_id:
+        epoch = member_epoch(broker, group_id, topology(topic.name))
+        for member_id, known, code in (
+            (MEMBER_ID, epoch + 1, ErrorCode.STALE_MEMBER_EPOCH),
+            (MEMBER_ID, epoch, ErrorCode.NONE),
+            ("made-up", epoch, ErrorCode.UNKNOWN_MEMBER_ID),
+        ):
+            group = OffsetFetchRequestGroup(
+                group_id=group_id, member_id=member_id, member_epoch=known, topics=[wanted]
+            )
+            answer = broker.ask(OffsetFetchRequest(groups=[group]), version, OffsetFetchResponse)
+            expect.error(answer, "groups[0].error_code", code)

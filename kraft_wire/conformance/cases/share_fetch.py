@@ -16,6 +16,7 @@ from kraft_wire.conformance.share_records import (
     share_fetch,
 )
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.transactions import ended, new_producer, written_in
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_fetch import (
     ForgottenTopic,
@@ -141,6 +142,35 @@ def whole_batches(broker: Subject, version: int) -> None:
         expect_acquired(answer, (0, 4, 1))
 
 
+@case(_API, _SOURCE)
+def batch_size(broker: Subject, version: int) -> None:
+    """New records are locked in pieces of whole batches, each as large as the member asked for.
+
+    Write 4 batches of 1 record, fetch with a batch size of 2.
+    """
+    batches = [batch(each) for each in (b"a", b"b", b"c", b"d")]
+    with records_of_a_group(broker, *batches) as (group_id, topic):
+        request = share_fetch(group_id, 0, topic)
+        request.batch_size = 2
+        expect_acquired(_sent(broker, version, request), (0, 1, 1), (2, 3, 1))
+
+
+@case(_API, "KIP-932, share.isolation.level")
+def aborted_records(broker: Subject, version: int) -> None:
+    """A group that reads committed records is not given those of an aborted transaction.
+
+    Write a record, abort a transaction with a record, write a record, fetch twice.
+    """
+    committed = {"share.isolation.level": "read_committed"}
+    with records_of_a_group(broker, batch(b"a"), settings=committed) as (group_id, topic):
+        producer = new_producer(broker)
+        written_in(broker, producer, topic)
+        ended(broker, producer, committed=False)
+        written(broker, topic, batch(b"d"))
+        expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 0, 1))
+        expect_acquired(_sent(broker, version, share_fetch(group_id, 1)), (2, 3, 1))
+
+
 @case(_API, "KIP-1206", since=_RENEWAL_SINCE)
 def record_limit(broker: Subject, version: int) -> None:
     """In record limit mode a member acquires no more records than it asked for.
@@ -163,6 +193,23 @@ def no_records_asked_for(broker: Subject, version: int) -> None:
     with records_of_a_group(broker) as (group_id, topic):
         expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic, max_records=0)))
         expect_acquired(_sent(broker, version, share_fetch(group_id, 1)), (0, 2, 1))
+
+
+@case(_API, _SESSIONS)
+def unchanged_partition(broker: Subject, version: int) -> None:
+    """Only the first response of a session lists a partition without new records.
+
+    Acquire 3 records with another member, open a session, fetch twice.
+    """
+    with records_of_a_group(broker) as (group_id, topic):
+        expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 2, 1))
+        for epoch, listed in ((0, 1), (1, 0), (2, 0)):
+            named = topic if epoch == 0 else None
+            request = share_fetch(group_id, epoch, named, member_id=OTHER_MEMBER_ID, max_wait_ms=0)
+            answer = _sent(broker, version, request)
+            expect.error(answer, "error_code", ErrorCode.NONE)
+            found = len(answer.responses)
+            expect.true(found == listed, f"{listed} topics", found, "responses")
 
 
 @case(_API, _SESSIONS)

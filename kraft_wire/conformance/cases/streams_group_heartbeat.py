@@ -123,6 +123,36 @@ def task_moves_to_another_process(broker: Subject, version: int) -> None:
 
 
 @case(_API, _SOURCE)
+def members_of_one_process(broker: Subject, version: int) -> None:
+    """Members of one process share its tasks.
+
+    Join with two members of one process and a topic that does not exist, create it with 2
+    partitions, send heartbeats of both until they have tasks.
+    """
+    with streams_group(broker) as group_id:
+        name = broker.name()
+        first = joining(group_id, topology(name))
+        second = joining(group_id, topology(name), OTHER_MEMBER_ID)
+        second.process_id = first.process_id
+        epochs = {
+            each.member_id: _accepted(broker, version, each).member_epoch
+            for each in (first, second)
+        }
+        broker.topic(partitions=2, name=name)
+        tasks: dict[str, int] = {}
+        for _ in broker.attempts("tasks of both members"):
+            for member_id, epoch in epochs.items():
+                answer = _accepted(broker, version, heartbeat(group_id, epoch, member_id))
+                epochs[member_id] = answer.member_epoch
+                if answer.active_tasks:
+                    tasks[member_id] = len(answer.active_tasks[0].partitions)
+            if sum(tasks.values()) == 2:
+                break
+        expected = dict.fromkeys((MEMBER_ID, OTHER_MEMBER_ID), 1)
+        expect.true(tasks == expected, str(expected), tasks, "active_tasks")
+
+
+@case(_API, _SOURCE)
 def standby_tasks(broker: Subject, version: int) -> None:
     """A group may have standby tasks of stateful subtopologies, in other processes.
 

@@ -143,6 +143,34 @@ def internal_topics(broker: Subject, version: int) -> None:
         expect.true(sizes == 2, "2 partitions", sizes, "topics[0].partitions")
 
 
+@case(_API, _SOURCE)
+def copartitioned_repartition_topics(broker: Subject, version: int) -> None:
+    """Of repartition topics that are read together, those with a size decide that of the others.
+
+    Join with a source topic of 3 partitions that is written to two repartition topics, one of which
+    has 2 partitions; both are read together.
+    """
+    source, sized, free = broker.topic(partitions=3).name, broker.name(), broker.name()
+    broker.made_topics += [sized, free]
+    writes = Subtopology(
+        subtopology_id=SUBTOPOLOGY, source_topics=[source], repartition_sink_topics=[sized, free]
+    )
+    read = [TopicInfo(name=sized, partitions=2), TopicInfo(name=free)]
+    together = CopartitionGroup(repartition_source_topics=[0, 1])
+    reads = Subtopology(
+        subtopology_id="1",
+        repartition_source_topics=sorted(read, key=lambda each: each.name),
+        copartition_groups=[together],
+    )
+    wanted = Topology(epoch=0, subtopologies=[writes, reads])
+    with streams_group(broker) as group_id:
+        member_epoch(broker, group_id, wanted, tasks=5)
+        answer = _sent(broker, version, joining(group_id, wanted))
+        tasks = {each.subtopology_id: each.partitions for each in answer.active_tasks or ()}
+        expected = {SUBTOPOLOGY: [0, 1, 2], "1": [0, 1]}
+        expect.true(tasks == expected, str(expected), tasks, "active_tasks")
+
+
 @case(_API, _CHECKS)
 def repartition_topic_that_nobody_writes(broker: Subject, version: int) -> None:
     """A repartition topic without a known size is refused with STREAMS_INVALID_TOPOLOGY.
