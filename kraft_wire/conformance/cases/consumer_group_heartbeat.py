@@ -150,12 +150,19 @@ def _accepted(
     return answer
 
 
-def _until_assigned(
-    broker: Subject, version: int, request: ConsumerGroupHeartbeatRequest
-) -> list[int]:
+def _prepared(
+    broker: Subject, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    """Send a heartbeat that only waits for something."""
+    answer = broker.prepare(request, ConsumerGroupHeartbeatResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    return answer
+
+
+def _until_assigned(broker: Subject, request: ConsumerGroupHeartbeatRequest) -> list[int]:
     """Send heartbeats until the member is told partitions of its topic; return them."""
     for _ in broker.attempts(f"an assignment of member {request.member_id}"):
-        answer = _accepted(broker, version, request)
+        answer = _prepared(broker, request)
         request.member_epoch = answer.member_epoch
         if answer.assignment is not None and answer.assignment.topic_partitions:
             return answer.assignment.topic_partitions[0].partitions
@@ -179,11 +186,12 @@ def partition_moves_to_another_member(broker: Subject, version: int) -> None:
     expect.equal(other, "assignment.topic_partitions", [])
     request = heartbeat(group_id, first.member_epoch)
     request.topic_partitions = []
-    kept = _until_assigned(broker, version, request)
+    kept = _until_assigned(broker, request)
     expect.true(len(kept) == 1, "one of its partitions", kept, "assignment")
     request = heartbeat(group_id, other.member_epoch, _OTHER_MEMBER_ID)
-    given = _until_assigned(broker, version, request)
+    given = _until_assigned(broker, request)
     expect.true([*kept, *given] in ([0, 1], [1, 0]), "the other partition", given, "assignment")
+    expect.equal(_accepted(broker, version, request), "assignment", None)
 
 
 @case(_API, "KIP-848, Static Membership")
@@ -221,11 +229,12 @@ def partitions_that_come_later(broker: Subject, version: int) -> None:
         broker.prepare(grown, CreatePartitionsResponse), "results[0].error_code", ErrorCode.NONE
     )
     for _ in broker.attempts(f"2 partitions of {topic.name}"):
-        answer = _accepted(broker, version, heartbeat(group_id, epoch, MEMBER_ID))
+        answer = _prepared(broker, heartbeat(group_id, epoch, MEMBER_ID))
         epoch = answer.member_epoch
         if answer.assignment is not None:
-            expect.equal(answer, "assignment.topic_partitions[0].partitions", [0, 1])
-            return
+            break
+    expect.equal(answer, "assignment.topic_partitions[0].partitions", [0, 1])
+    _accepted(broker, version, heartbeat(group_id, epoch, MEMBER_ID))
 
 
 @case(_API, _SOURCE)
@@ -240,16 +249,17 @@ def topic_that_is_subscribed_no_longer(broker: Subject, version: int) -> None:
     request = heartbeat(group_id, epoch)
     request.subscribed_topic_names = [kept.name, left.name]
     for _ in broker.attempts(f"partitions of {left.name}"):
-        answer = _accepted(broker, version, request)
+        answer = _prepared(broker, request)
         request.member_epoch = answer.member_epoch
         if answer.assignment is not None and len(answer.assignment.topic_partitions) == 2:
             break
     request.subscribed_topic_names = [kept.name]
     request.topic_partitions = [TopicPartitions(topic_id=kept.topic_id, partitions=[0])]
     for _ in broker.attempts(f"no partitions of {left.name}"):
-        answer = _accepted(broker, version, request)
+        answer = _prepared(broker, request)
         request.member_epoch = answer.member_epoch
         if answer.assignment is not None:
             found = [each.topic_id for each in answer.assignment.topic_partitions]
             expect.true(found == [kept.topic_id], "the other topic", found, "assignment")
-            return
+            break
+    _accepted(broker, version, heartbeat(group_id, request.member_epoch))

@@ -142,7 +142,7 @@ def members_of_one_process(broker: Subject, version: int) -> None:
         tasks: dict[str, int] = {}
         for _ in broker.attempts("tasks of both members"):
             for member_id, epoch in epochs.items():
-                answer = _accepted(broker, version, heartbeat(group_id, epoch, member_id))
+                answer = prepared(broker, heartbeat(group_id, epoch, member_id))
                 epochs[member_id] = answer.member_epoch
                 if answer.active_tasks:
                     tasks[member_id] = len(answer.active_tasks[0].partitions)
