@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions scoreboard franz-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -75,6 +75,9 @@ conformance-faults: $(READY)  ## faults in the node, each of which a named confo
 
 clients: $(READY)  ## the table of scenarios and real clients
 	$(BIN)/python -m tests.clients $(ARGS)
+
+scoreboard: $(READY)  ## clients' own published tests and the conformance suite, on ours and on Apache's, into docs/COMPATIBILITY.md
+	$(BIN)/python -m tests.scoreboard --write $(ARGS)
 
 clients-cluster: $(READY)  ## the same table against three brokers, one of which restarts every 20 s
 	$(BIN)/python -m tests.clients --cluster $(ARGS)

@@ -32,6 +32,7 @@ class ApacheNode(Process):
         heap_mb: int = 384,
         flags: Sequence[str] = (*LEAN_FLAGS, "-Xms64m"),
         release: str = jars.RELEASE,
+        port: int = 0,
     ) -> None:
         super().__init__(directory / "apache.log")
         self.directory = directory
@@ -40,7 +41,7 @@ class ApacheNode(Process):
         self._heap_mb = heap_mb
         self._release = release
         self._flags = list(flags)
-        self._port = free_port()
+        self._port = port or free_port()
         self._controller_port = free_port()
         self._overrides = dict(overrides or {})
 

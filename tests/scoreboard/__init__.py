@@ -1,0 +1,1 @@
+"""Clients' own published tests, and the conformance suite, on kraft-wire and on Apache Kafka."""
