@@ -2,7 +2,8 @@
 
 ``python -m tests.group_kinds [--make ours|mixed|4.3.1] [--kills N] [--groups N] …``. There are as
 many classic, consumer, share and streams groups. With ``--make 4.3.1`` it is Apache's own cluster:
-the control; with ``mixed`` one broker of three is ours. Exit code 0 means that committed offsets
+the control; with ``mixed`` one broker of three is ours; with ``turns`` it is one node, whose
+directory both makes take turns on. Exit code 0 means that committed offsets
 never went back, every record was read by every group and accepted by every share group, and
 accepted ones never came again.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from tests.clients.cluster import Cluster
 from tests.group_kinds.coordinators import SETTINGS, Campaign, Size
+from tests.group_kinds.turns import TURNS, TakingTurns
 from tests.mixed.controller import OURS
 
 SHOWN = 4_000
@@ -28,10 +30,17 @@ def say(line: str) -> None:
     print(time.strftime("%H:%M:%S ") + line, file=sys.stderr, flush=True)
 
 
+def cluster_of(home: Path, make: str) -> Cluster | TakingTurns:
+    """Return what is killed, not started yet."""
+    if make == TURNS:
+        return TakingTurns(home, overrides=SETTINGS, say=say)
+    return Cluster(home, make, overrides=SETTINGS, say=say)
+
+
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.group_kinds", description=__doc__)
-    parser.add_argument("--make", default=OURS, help="ours, mixed, or a release of Apache Kafka")
+    parser.add_argument("--make", default=OURS, help="ours, mixed, turns, or a release of Apache")
     parser.add_argument("--kills", type=int, default=10, help="kills of brokers")
     parser.add_argument("--groups", type=int, default=Size.groups, help="of each kind")
     parser.add_argument("--members", type=int, default=Size.members, help="of each group")
@@ -45,7 +54,7 @@ def main() -> int:
     home = Path(tempfile.mkdtemp(prefix="kraft-wire-group-kinds-"))
     began = time.monotonic()
     size = Size(groups=wanted.groups, members=wanted.members, replaced=min(3, wanted.groups))
-    with Cluster(home, wanted.make, overrides=SETTINGS, say=say) as cluster:
+    with cluster_of(home, wanted.make) as cluster:
         campaign = Campaign(cluster, home, size=size, seed=wanted.seed, say=say)
         try:
             outcome = campaign.run(wanted.kills)
@@ -58,7 +67,8 @@ def main() -> int:
         f"{wanted.make}: {wanted.groups} groups of each kind, {outcome.records} records, "
         f"{outcome.kills} kills, {outcome.asked} committed offsets compared, "
         f"{outcome.streams_commits} commits of streams members, {outcome.twice} read twice, "
-        f"delivery counts {outcome.counts}, commits refused {outcome.refused_commits}, "
+        f"delivery counts {outcome.counts}, {outcome.jumps} of them jumped, "
+        f"{outcome.late} late deliveries, commits refused {outcome.refused_commits}, "
         f"{len(outcome.wrong)} wrong, slowest round {outcome.slowest_round_s} s, "
         f"{time.monotonic() - began:.0f} s"
     )

@@ -21,9 +21,11 @@ from kraft_wire.client.coordinator import GroupCoordinator
 from kraft_wire.client.group_offsets import committed_offsets
 from kraft_wire.client.refused import AdminRefused
 from kraft_wire.client.share_group_offsets import share_offsets
-from tests.clients.cluster import BROKERS, Cluster
+from tests.clients.cluster import Cluster
 from tests.group_kinds.members import JavaMembers
+from tests.group_kinds.share_states import judged, writes_of
 from tests.group_kinds.streams import StreamsGroups
+from tests.group_kinds.turns import TakingTurns
 from tests.group_kinds.verdict import Place, Verdict
 from tests.share_groups import campaign as share_campaign
 from tests.share_groups.librdkafka import read_from_start
@@ -41,6 +43,8 @@ WRONG_MAX = 500
 OFFSET_KINDS = ("classic", "consumer")
 SESSION_MS = "15000"
 """Of members, one of which cannot say that it leaves when its coordinator is killed just then."""
+STREAMS_SESSION_MS = "180000"
+"""Their members always say that they leave, but one thread sends the heartbeats of all."""
 SETTINGS = {
     **share_campaign.SETTINGS,
     "group.share.record.lock.duration.ms": "15000",
@@ -52,6 +56,8 @@ SETTINGS = {
     "group.consumer.session.timeout.ms": SESSION_MS,
     "group.consumer.min.heartbeat.interval.ms": "1000",
     "group.consumer.heartbeat.interval.ms": "3000",
+    "group.streams.max.session.timeout.ms": STREAMS_SESSION_MS,
+    "group.streams.session.timeout.ms": STREAMS_SESSION_MS,
     "group.streams.min.heartbeat.interval.ms": "1000",
     "group.streams.heartbeat.interval.ms": "3000",
     "group.streams.initial.rebalance.delay.ms": "0",
@@ -83,6 +89,11 @@ class Outcome:
     """Committed offsets that were compared."""
     streams_commits: int = 0
     counts: dict[int, int] = field(default_factory=dict)
+    """Shared records by their highest delivery count."""
+    late: int = 0
+    """Shared records that a client had fetched before they were accepted elsewhere."""
+    jumps: int = 0
+    """Delivery counts that rose by more than one between two writes."""
     refused_commits: dict[str, int] = field(default_factory=dict)
     slowest_round_s: float = 0.0
     wrong: list[str] = field(default_factory=list)
@@ -93,7 +104,7 @@ class Campaign:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: Cluster | TakingTurns,
         home: Path,
         *,
         size: Size | None = None,
@@ -157,7 +168,7 @@ class Campaign:
         self._write()
         time.sleep(self._random.uniform(0.0, 1.0))
         self._replace()
-        node_id = BROKERS[number % len(BROKERS)]
+        node_id = sorted(self._cluster.brokers)[number % len(self._cluster.brokers)]
         confirmed = self._confirmed()
         self._cluster.kill_broker(node_id, self._random.uniform(0.0, 3.0))
         back_s = time.monotonic() - began
@@ -251,7 +262,10 @@ class Campaign:
         self.outcome.counts = self._verdict.counts()
         self.outcome.refused_commits = dict(self._verdict.refused_commits)
         self.outcome.streams_commits = sum(self._streams.confirmed().values())
-        self.outcome.wrong = self._wrong()
+        self.outcome.late = self._verdict.late
+        states = judged(writes_of(each.data for each in self._cluster.brokers.values()))
+        self.outcome.jumps = states.jumps
+        self.outcome.wrong = [*self._wrong(), *states.wrong]
 
     def _await(self, is_so: Callable[[], bool], what: str) -> None:
         assert len(self._wrong()) <= WRONG_MAX, self._wrong()[:WRONG_MAX]

@@ -81,7 +81,7 @@ class JavaMembers:
 
     def _kept(self, lines: Iterable[str]) -> Iterator[str]:
         """Keep the lines with their time, for whoever has to explain what is wrong."""
-        with self.lines.open("w") as kept:
+        with self.lines.open("w", buffering=1) as kept:
             for line in lines:
                 kept.write(f"{time.time():.3f} {line}")
                 yield line

@@ -1,6 +1,6 @@
 """Judge what members of many groups of a topic print; see the Java classes for the lines.
 
-GROUP-FACTS "Invariants" G12, S02, S03 and S06, as clients see them. Nothing here knows a broker.
+GROUP-FACTS "Invariants" G12 and S08, as clients see them. Nothing here knows a broker.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-
-from tests.share_groups.campaign import Deliveries
 
 __all__ = ["Place", "Verdict"]
 
@@ -46,21 +44,33 @@ class Reading:
 
 
 @dataclass
-class Shared(Deliveries):
-    """What members of a share group were given; delivery counts of released records rise."""
+class Shared:
+    """What members of a share group were given; `share_states` judges what brokers did."""
 
-    released: dict[int, int] = field(default_factory=dict)
-    """The delivery count with which a release was confirmed."""
+    accepted: set[int] = field(default_factory=set)
+    """Records whose acceptance was confirmed."""
+    unconfirmed: set[int] = field(default_factory=set)
+    """Records whose last acceptance may count: its answer was an error, or did not come."""
+    counts: dict[int, int] = field(default_factory=dict)
+    """The highest delivery count of each record."""
+    late: int = 0
+    """Deliveries of records whose acceptance was confirmed before they were printed."""
 
-    def release(self, number: int, count: int) -> None:
-        """Note a confirmed release of a delivery; another one may have followed already."""
-        if self.counts[number] == count:
-            self.released[number] = count
+    def take(self, kind: str, number: int, count: int) -> None:
+        """Note one line."""
+        if kind == "d":
+            self.late += number in self.accepted
+            self.unconfirmed.discard(number)
+            self.counts[number] = max(count, self.counts.get(number, 0))
+        elif kind == "a":
+            self.accepted.add(number)
+        elif kind == "u":
+            self.unconfirmed.add(number)
 
-    def _delivered(self, number: int, count: int) -> None:
-        if count <= self.released.pop(number, 0):
-            self.wrong.append(f"record {number} was released, and its count stays at {count}")
-        super()._delivered(number, count)
+    @property
+    def done(self) -> set[int]:
+        """Records that need not come again."""
+        return self.accepted | self.unconfirmed
 
 
 class Verdict:
@@ -88,13 +98,12 @@ class Verdict:
                 self.refused_commits[words[1]] += 1
             else:
                 assert kind in SHARE_LINES, line
-                self._share_line(kind, *words)
+                self.shared[words[0]].take(kind, int(words[1]), int(words[2]))
 
     @property
     def wrong(self) -> list[str]:
         """All that is wrong so far."""
-        shares = (f"{name}: {each}" for name, s in self.shared.items() for each in s.wrong)
-        return [*self._wrong, *shares]
+        return list(self._wrong)
 
     def confirmed(self) -> dict[Place, int]:
         """Return the highest confirmed commit of each place."""
@@ -124,8 +133,13 @@ class Verdict:
         wanted = set(groups)
         return sum(each.twice for (group, _), each in self.readings.items() if group in wanted)
 
+    @property
+    def late(self) -> int:
+        """Deliveries of shared records that were printed after their acceptance."""
+        return sum(each.late for each in self.shared.values())
+
     def counts(self) -> dict[int, int]:
-        """Return how many shared records were last delivered with which count."""
+        """Return how many shared records have which highest delivery count."""
         found = Counter(count for each in self.shared.values() for count in each.counts.values())
         return dict(sorted(found.items()))
 
@@ -139,12 +153,4 @@ class Verdict:
             self._wrong.append(
                 f"{place}: begins at {first}; {reading.confirmed} was committed, "
                 f"{len(reading.times)} read"
-            )
-
-    def _share_line(self, kind: str, group: str, number: str, count: str) -> None:
-        if kind == "n":
-            self.shared[group].release(int(number), int(count))
-        elif kind != "v":
-            self.shared[group].take(
-                [f"{kind} {number} {count}" if kind == "d" else f"{kind} {number}"]
             )

@@ -6,6 +6,13 @@ import pytest
 
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.events.host_events import HostEvents
+from kraft_wire.node.outputs import Peer
+from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.heartbeat import HeartbeatRequest
+from kraft_wire.wire.generated.join_group import JoinGroupRequest
+from kraft_wire.wire.generated.share_acknowledge import ShareAcknowledgeRequest
+from kraft_wire.wire.generated.share_fetch import ShareFetchRequest
+from kraft_wire.wire.generated.sync_group import SyncGroupRequest
 
 SLOW_MS = 500
 
@@ -31,3 +38,23 @@ def test_call_that_blocks_the_thread_is_told(seconds: float, is_told: bool) -> N
     host.worked("tick", 1.0, 1.0 + seconds)
     assert len(lines) == is_told
     assert all("slow_operation client=- operation=tick ms=500" in each for each in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("api_key", "is_told"),
+    [
+        (FetchRequest.API_KEY, False),
+        (ShareFetchRequest.API_KEY, False),
+        (JoinGroupRequest.API_KEY, False),
+        (SyncGroupRequest.API_KEY, False),
+        (HeartbeatRequest.API_KEY, True),
+        (ShareAcknowledgeRequest.API_KEY, True),
+    ],
+)
+def test_request_that_may_not_wait_is_told_when_it_took_long(api_key: int, is_told: bool) -> None:
+    host, lines = events()
+    peer = Peer(1, "127.0.0.1", 9, "CLIENT", client_id="me")
+    host.received(peer, bytearray(api_key.to_bytes(2, "big")), 1.0)
+    host.answered(peer, 100, 1.5)
+    assert len(lines) == is_told
+    assert all("client_id=me ms=500" in each for each in lines), lines

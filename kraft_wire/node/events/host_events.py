@@ -14,7 +14,7 @@ from kraft_wire.node.outputs import Peer
 
 __all__ = ["HostEvents"]
 
-_MAY_WAIT: Final = frozenset({"Fetch", "JoinGroup", "SyncGroup"})
+_MAY_WAIT: Final = frozenset({"Fetch", "JoinGroup", "ShareFetch", "SyncGroup"})
 """Requests whose response waits for records or other clients, for a time that the client sets."""
 _NOBODY: Final = "-"
 

@@ -12,6 +12,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.errors.UnknownMemberIdException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
@@ -49,7 +50,11 @@ final class OffsetMember extends Member implements ConsumerRebalanceListener {
             consumer = opened;
             consumer.subscribe(List.of(topic), this);
             while (!isOver()) {
-                round(consumer.poll(POLL));
+                try {
+                    round(consumer.poll(POLL));
+                } catch (UnknownMemberIdException problem) {
+                    refused(problem); // its session has ended meanwhile; the next poll joins again
+                }
             }
         }
     }
@@ -72,13 +77,17 @@ final class OffsetMember extends Member implements ConsumerRebalanceListener {
         try {
             consumer.commitSync(offsets);
         } catch (CommitFailedException | RebalanceInProgressException | TimeoutException problem) {
-            Lines.print("u " + group + " " + problem.getClass().getSimpleName() + "\n");
+            refused(problem);
             return;
         }
         StringBuilder confirmed = new StringBuilder();
         offsets.forEach((partition, offset) ->
             confirmed.append(line("c", partition)).append(offset.offset()).append('\n'));
         Lines.print(confirmed);
+    }
+
+    private void refused(Exception problem) {
+        Lines.print("u " + group + " " + problem.getClass().getSimpleName() + "\n");
     }
 
     @Override
