@@ -89,7 +89,7 @@ transactions: $(READY)  ## transactions of real clients: on one node, and on thr
 franz-suite: $(READY)  ## franz-go's own tests of exactly once, at their full size (ARGS="--records 500000 --cluster")
 	$(BIN)/python -m tests.clients.transactions.franz_suite $(ARGS)
 
-streams: $(READY)  ## Kafka Streams, exactly once, under kill -9 of brokers and of itself (ARGS="--make mixed")
+streams: $(READY)  ## Kafka Streams under kill -9 of brokers and of itself (ARGS="--make mixed --protocol streams")
 	$(BIN)/python -m tests.streams $(ARGS)
 
 shares: $(READY)  ## members of a share group under kill -9 of brokers: nothing lost, nothing twice (ARGS="--make mixed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.streams.verdict import wrong_counts, wrong_store
+from tests.streams.verdict import counted_again, lost_counts, wrong_counts, wrong_store
 
 FED = {"a": 3, "b": 1}
 
@@ -34,3 +34,10 @@ def test_a_wrong_count_is_named(counted: list[tuple[str, int]], told: str) -> No
 def test_a_store_that_ends_elsewhere_is_named() -> None:
     assert wrong_store(FED, [("a", 3), ("b", 2)]) == ["b: the store has 2, not 1"]
     assert wrong_store(FED, [("a", 3)]) == ["b: the store has None, not 1"]
+
+
+def test_records_that_were_lost_or_counted_again_are_named() -> None:
+    counted = [("a", 1), ("a", 2), ("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1)]
+    assert lost_counts(FED, counted) == []
+    assert counted_again(FED, counted) == 1
+    assert lost_counts(FED, [("a", 2)]) == ["a: counted 2 of 3", "b: counted 0 of 1"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-__all__ = ["wrong_counts", "wrong_store"]
+__all__ = ["counted_again", "lost_counts", "wrong_counts", "wrong_store"]
 
 SHOWN = 5
 
@@ -37,6 +37,30 @@ def _wrong_sequence(key: str, found: list[int], total: int) -> list[str]:
         f"{key}: {len(found)} counts of {total}; {len(twice)} twice {twice[:SHOWN]}, "
         f"{len(missing)} missing {missing[:SHOWN]}, {len(above)} too high {above[:SHOWN]}"
     ]
+
+
+def lost_counts(fed: Mapping[str, int], counted: Iterable[tuple[str, int]]) -> list[str]:
+    """What an application that counts at least once has lost."""
+    last = _highest_counts(counted)
+    return [
+        f"{key}: counted {last.get(key, 0)} of {total}"
+        for key, total in sorted(fed.items())
+        if last.get(key, 0) < total
+    ]
+
+
+def counted_again(fed: Mapping[str, int], counted: Iterable[tuple[str, int]]) -> int:
+    """How many records an application that counts at least once has counted again."""
+    last = _highest_counts(counted)
+    return sum(max(0, last.get(key, 0) - total) for key, total in fed.items())
+
+
+def _highest_counts(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The highest count of each key."""
+    highest: dict[str, int] = {}
+    for key, count in counted:
+        highest[key] = max(count, highest.get(key, 0))
+    return highest
 
 
 def wrong_store(fed: Mapping[str, int], changes: Iterable[tuple[str, int]]) -> list[str]:

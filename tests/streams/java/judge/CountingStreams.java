@@ -17,7 +17,8 @@ import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
  * A Kafka Streams application that counts records by key, exactly once, in a store on disk:
- * {@code CountingStreams BOOTSTRAP APPLICATION STATE_DIRECTORY SOURCE TARGET REPLICAS}.
+ * {@code CountingStreams BOOTSTRAP APPLICATION STATE_DIRECTORY SOURCE TARGET REPLICAS
+ * PROTOCOL GUARANTEE}.
  *
  * <p>Nothing is cached, so that the target has each count of each key: 1, 2, 3 and so on. It rests
  * after every few records, so that whoever is killed is killed within a transaction.
@@ -43,14 +44,18 @@ public final class CountingStreams {
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, arguments[1]);
         settings.put(StreamsConfig.STATE_DIR_CONFIG, arguments[2]);
         settings.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, arguments[5]);
-        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
+        settings.put(StreamsConfig.GROUP_PROTOCOL_CONFIG, arguments[6]);
+        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, arguments[7]);
+        settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 2);
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
         settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
         settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
-        // A killed application's members are missed soon.
-        settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6_000);
-        settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 1_000);
+        if (arguments[6].equals("classic")) { // else it is the broker that knows how long a session lasts
+            // A killed application's members are missed soon.
+            settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6_000);
+            settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 1_000);
+        }
         settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
 
         StreamsBuilder builder = new StreamsBuilder();
