@@ -2,6 +2,8 @@
 
 ``python -m tests.clients [--cluster] [--apache] [--proxy] [--json] [--client NAME]…
 [--scenario NAME]…``. With ``--proxy`` clients reach the node through ``kraft-wire proxy`` alone.
+With ``--consumer-protocol`` it is the clients whose groups may have the protocol of KIP-848, and
+the scenarios with groups.
 With ``--cluster`` (``make clients-cluster``) it is three brokers on three controllers, three
 replicas a topic, of which two must acknowledge, and one broker after the other is restarted, one
 every 20 s; a broker that does not come back, or fewer than half of these restarts, are not green
@@ -22,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -30,13 +32,24 @@ from typing import NoReturn
 from rich.console import Console
 from rich.table import Table
 
+from kraft_wire.client import BrokerConnection
+from kraft_wire.client.connection import BrokerConnectionError
+from kraft_wire.wire.generated.list_groups import ListGroupsRequest, ListGroupsResponse
 from tests import judges
 from tests.apache.jars import RELEASE, JarsMissing
 from tests.apache.java_process import JavaFailed
 from tests.apache.node import ApacheNode
 from tests.clients.cluster import REPLICAS, Cluster
 from tests.clients.proxied import Proxied
-from tests.clients.registry import CLIENTS, FIRST_SCENARIOS, TABLE_ROWS, Client, HarnessNotBuilt
+from tests.clients.registry import (
+    CLIENTS,
+    CONSUMER_PROTOCOL,
+    FIRST_SCENARIOS,
+    GROUP_SCENARIOS,
+    TABLE_ROWS,
+    Client,
+    HarnessNotBuilt,
+)
 from tests.clients.running import BROKEN, DETAIL_MAX, Broker, Result, run_all
 from tests.clients.running import Table as Results
 from tests.mixed.controller import OURS, FormatFailed
@@ -52,6 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--apache", action="store_true", help="judge the harnesses, not our node")
     parser.add_argument("--cluster", action="store_true", help="three brokers, restarted in turn")
     parser.add_argument("--proxy", action="store_true", help="behind kraft-wire proxy")
+    parser.add_argument("--consumer-protocol", action="store_true", help="groups of KIP-848")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--client", action="append", choices=CLIENTS)
     parser.add_argument("--scenario", action="append", choices=FIRST_SCENARIOS)
@@ -187,9 +201,25 @@ def _run_all(
         return through(prefix)
 
     run.load = round(os.getloadavg()[0], 1)
-    scenarios = wanted.scenario or FIRST_SCENARIOS
+    every = GROUP_SCENARIOS if wanted.consumer_protocol else FIRST_SCENARIOS
+    scenarios = wanted.scenario or every
     replicas = REPLICAS if wanted.cluster else 1
     run_all(clients, broker, scenarios, replicas=replicas, say=say, ended=ended)
+    if wanted.consumer_protocol:
+        run.problems += _of_another_kind(broker.bootstrap.split(","))
+
+
+def _of_another_kind(addresses: Sequence[str]) -> list[str]:
+    """Say which groups are not of KIP-848, or that there are none: a client may not know how."""
+    groups = []
+    for address in addresses:
+        with suppress(BrokerConnectionError), closing(BrokerConnection(address)) as broker:
+            groups += broker.send(ListGroupsRequest(), ListGroupsResponse).groups
+    others = [f"{each.group_id}: {each.group_type}" for each in groups]
+    others = [
+        each for each in others if not each.endswith(": consumer") and "-reading-" not in each
+    ]
+    return others if groups else ["there is no group"]
 
 
 def show(console: Console, run: Run) -> None:
@@ -212,7 +242,8 @@ def main() -> int:
     wanted = arguments()
     console = Console(width=190, stderr=wanted.json)
     signal.signal(signal.SIGTERM, _interrupt)
-    chosen = [CLIENTS[name] for name in wanted.client or CLIENTS]
+    known = CONSUMER_PROTOCOL if wanted.consumer_protocol else CLIENTS
+    chosen = [known[name] for name in wanted.client or known]
     ready = [client for client in chosen if available(client, console)]
     name = f"Apache Kafka {RELEASE}" if wanted.apache else "kraft-wire"
     if wanted.cluster:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.apache.jars import CHECKOUT
@@ -31,6 +31,8 @@ class Client:
     command: Callable[[], list[str]]
     judge: str | None = None
     not_applicable: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    """What the harness is told beside its arguments."""
 
 
 def python_harness(name: str) -> Callable[[], list[str]]:
@@ -102,6 +104,15 @@ CLIENTS: dict[str, Client] = {
         Client("platformatic", node_harness, "node"),
     )
 }
+
+GROUP_PROTOCOL = {"GROUP_PROTOCOL": "consumer"}
+CONSUMER_PROTOCOL: dict[str, Client] = {
+    name: replace(CLIENTS[name], environment=GROUP_PROTOCOL)
+    for name in ("confluent-kafka", "kafka-clients", "franz-go", "platformatic")
+}
+"""Clients whose groups may have the protocol of KIP-848."""
+GROUP_SCENARIOS = ("group", "restart-before")
+"""Those in which members of a group commit."""
 
 BLANK = {("kcat", "topics"), ("kafka-go", "idempotent"), ("platformatic", "codec-zstd")}
 """What a client cannot: it has no such call, or (zstd) needs a newer Node than may be there."""

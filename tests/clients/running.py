@@ -81,7 +81,8 @@ def run_client(
     }
     limit = HARNESS_SECONDS_MAX if replicas == 1 else CLUSTER_HARNESS_SECONDS_MAX
     seconds = min(limit, SCENARIO_SECONDS_MAX * max(1, len(wanted)))
-    stdout, end = _run([*client.command(), bootstrap, prefix, *wanted], seconds, replicas)
+    environment = {**os.environ, **client.environment, "REPLICAS": str(replicas)}
+    stdout, end = _run([*client.command(), bootstrap, prefix, *wanted], seconds, environment)
     for line in stdout.splitlines():
         results.update(_said(client, line))
     for name in wanted:
@@ -89,7 +90,7 @@ def run_client(
     return results
 
 
-def _run(command: list[str], seconds: float, replicas: int) -> tuple[str, str]:
+def _run(command: list[str], seconds: float, environment: dict[str, str]) -> tuple[str, str]:
     """Standard output of a harness, and how it ended in words."""
     process = subprocess.Popen(
         command,
@@ -97,7 +98,7 @@ def _run(command: list[str], seconds: float, replicas: int) -> tuple[str, str]:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env={**os.environ, "REPLICAS": str(replicas)},
+        env=environment,
         process_group=0,
     )
     try:

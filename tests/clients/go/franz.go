@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -195,9 +196,17 @@ func (f *franz) consume(topic string, partitions, count int) ([]record, error) {
 	return take(ctx, client, count)
 }
 
+// The protocol of members: the classic one, or the one whose assignments and sessions are the broker's (KIP-848).
+func protocol() kgo.GroupOpt {
+	if os.Getenv("GROUP_PROTOCOL") == "consumer" {
+		return kgo.ServerSideBalancer()
+	}
+	return kgo.SessionTimeout(session)
+}
+
 func (f *franz) consumeInGroup(topic, group string, count int) ([]record, error) {
 	client, err := f.client(
-		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.SessionTimeout(session),
+		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), protocol(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return nil, err
@@ -224,7 +233,7 @@ func (f *franz) join(topic, group string) (member, error) {
 	one := &franzMember{stop: cancel, done: make(chan struct{})}
 	held := map[int32]bool{}
 	client, err := f.client(
-		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.SessionTimeout(session),
+		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), protocol(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, given map[string][]int32) {
 			for _, number := range given[topic] {

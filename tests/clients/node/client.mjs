@@ -17,6 +17,7 @@ export const LEADERS_MOVE = REPLICAS > 1
 // It tries the same broker again and again when that cannot be reached, without asking who leads now:
 // its retries have to last longer than a broker's restart.
 const RETRIES = LEADERS_MOVE ? 150 : 20
+const GROUP_PROTOCOL = process.env.GROUP_PROTOCOL ?? 'classic'
 const GROUP_RETRIES = LEADERS_MOVE ? 75 : 20
 
 export class Client {
@@ -87,6 +88,7 @@ export class Client {
 
   consumer (group) {
     return new Consumer({
+      groupProtocol: GROUP_PROTOCOL,
       ...this.common, retries: GROUP_RETRIES, groupId: group, maxWaitTime: 250, autocommit: false, maxBytes: FETCH_BYTES,
       maxBytesPerPartition: FETCH_BYTES, sessionTimeout: 10_000, heartbeatInterval: 1000, rebalanceTimeout: 10_000
     })

@@ -16,6 +16,8 @@ REPLICAS = int(os.environ.get("REPLICAS", "1"))
 LEADERS_MOVE = REPLICAS > 1
 """Brokers restart meanwhile. Whoever retries then writes once and in order only as an idempotent
 producer, and a member that joins its group again reads again what nobody has committed."""
+GROUP_PROTOCOL = os.environ.get("GROUP_PROTOCOL", "classic")
+"""Of members: classic, or consumer (KIP-848), whose session time-out is the broker's."""
 SESSION_MS = 6_000 if LEADERS_MOVE else 45_000
 """Of a member. A coordinator keeps in memory that one left until the others have joined again. The
 next coordinator waits for it one session, from its own beginning, which must be shorter than its

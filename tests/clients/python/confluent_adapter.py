@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.clients.python.adapter import (
+    GROUP_PROTOCOL,
     LEADERS_MOVE,
     OPERATION_SECONDS,
     REPLICAS,
@@ -120,12 +121,15 @@ class ConfluentAdapter(AdminAdapter):
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
 
     def _consumer_settings(self, group: str = "unused") -> dict[str, Any]:
+        protocol: dict[str, Any] = {"session.timeout.ms": SESSION_MS}
+        if GROUP_PROTOCOL != "classic":
+            protocol = {"group.protocol": GROUP_PROTOCOL}
         return {
             "bootstrap.servers": self.bootstrap,
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": SESSION_MS,
+            **protocol,
         }
 
     def brokers(self) -> list[str]:

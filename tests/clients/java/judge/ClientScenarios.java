@@ -56,6 +56,7 @@ final class ClientScenarios {
      */
     private static final boolean LEADERS_MOVE = REPLICAS > 1;
     private static final int SESSION_MS = 6_000;
+    private static final String GROUP_PROTOCOL = System.getenv().getOrDefault("GROUP_PROTOCOL", "classic");
 
     private final String bootstrap;
 
@@ -341,7 +342,8 @@ final class ClientScenarios {
         all.put("bootstrap.servers", bootstrap);
         all.put("auto.offset.reset", "earliest");
         all.put("enable.auto.commit", false);
-        if (LEADERS_MOVE) {
+        all.put("group.protocol", GROUP_PROTOCOL);
+        if (LEADERS_MOVE && GROUP_PROTOCOL.equals("classic")) {
             all.put("session.timeout.ms", SESSION_MS); // a new coordinator waits so long for who has left
         }
         return new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
