@@ -8,7 +8,6 @@ cluster of ours and on Apache's.
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import threading
@@ -24,11 +23,9 @@ from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSett
 from kraft_wire.client.coordinator import GroupCoordinator
 from kraft_wire.client.refused import AdminRefused
 from kraft_wire.client.share_group_offsets import share_offsets
-from tests.apache import jars
-from tests.apache.java_process import LEAN_FLAGS, archive_flags, compiled
 from tests.clients.cluster import BROKERS, Cluster
+from tests.share_groups.drivers import DRIVERS, JAVA
 from tests.share_groups.librdkafka import read_from_start
-from tests.share_groups.scenarios import SOURCES
 from tests.waiting import until
 
 __all__ = ["SETTINGS", "Campaign", "Deliveries"]
@@ -36,7 +33,6 @@ __all__ = ["SETTINGS", "Campaign", "Deliveries"]
 GROUP = "shared"
 PARTITIONS = 4
 MEMBERS = 4
-HEAP_MB = 192
 PATIENCE_S = 180.0
 SETTINGS = {
     "broker.session.timeout.ms": "3000",
@@ -97,9 +93,18 @@ class Campaign:
     """One group on one cluster."""
 
     def __init__(
-        self, cluster: Cluster, home: Path, *, seed: int = 1, say: Callable[[str], None] = print
+        self,
+        cluster: Cluster,
+        home: Path,
+        *,
+        seed: int = 1,
+        client: str = JAVA,
+        say: Callable[[str], None] = print,
     ) -> None:
+        """`client` is one of `DRIVERS`."""
         self._cluster = cluster
+        self._client = client
+        self._words = [cluster.bootstrap, GROUP, str(MEMBERS), "1"]
         self._home = home
         self._random = random.Random(seed)
         self._say = say
@@ -122,7 +127,7 @@ class Campaign:
         with (
             (self._home / "driver.log").open("wb") as log,
             subprocess.Popen(
-                self._command(),
+                [*DRIVERS[self._client](), *self._words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -185,10 +190,3 @@ class Campaign:
             return f"{what}: not accepted {missing}, {self.seen.wrong[:3]}\n{log}"
 
         until(is_so, problem, seconds_max=PATIENCE_S, every_s=0.1)
-
-    def _command(self) -> list[str]:
-        path = jars.classpath()
-        path = os.pathsep.join([path, str(compiled((SOURCES,), path, jars.RELEASE))])
-        flags = [*LEAN_FLAGS, *archive_flags(), f"-Xmx{HEAP_MB}m"]
-        words = [self._cluster.bootstrap, GROUP, str(MEMBERS), "1"]
-        return ["java", *flags, "-cp", path, "judge.ShareDriver", *words]

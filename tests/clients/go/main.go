@@ -6,7 +6,11 @@
 //
 //	clients CLIENT transactions BOOTSTRAP
 //
-// it does transactions as it is told on standard input.
+// it does transactions as it is told on standard input, and with
+//
+//	clients franz-go shares BOOTSTRAP GROUP MEMBERS SEED
+//
+// it runs members of a share group.
 package main
 
 import (
@@ -47,6 +51,10 @@ func main() {
 	}
 	if os.Args[2] == "transactions" {
 		drive(libraries[os.Args[1]](os.Args[3]))
+		return
+	}
+	if os.Args[2] == "shares" {
+		shares(os.Args[3], os.Args[4], os.Args[5], os.Args[6])
 		return
 	}
 	client := adapters[os.Args[1]](os.Args[2])
