@@ -4,7 +4,7 @@ Bookkeeping only. Every change is a record, so `replay.py` and a heartbeat chang
 same methods, and the group is always what its log says.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
@@ -43,6 +43,7 @@ class ConsumerGroup:
     offsets_expire = True
 
     __slots__ = (
+        "_holders",
         "_memory",
         "_seen_image",
         "_seen_topics",
@@ -74,6 +75,7 @@ class ConsumerGroup:
         self.assignment_timestamp_ms = 0
         """Wall clock of that computation."""
         self.members: TimelineHashMap[str, ConsumerMember] = TimelineHashMap()
+        self._holders: dict[tuple[Uuid, int], int] = {}
         self.static_members: dict[str, str] = {}
         """Group instance id to member id."""
         self.targets: TimelineHashMap[str, Target] = TimelineHashMap()
@@ -148,15 +150,12 @@ class ConsumerGroup:
         self._seen_image = image
         self._seen_topics = {name: image.topic(name) for name in names}
 
-    def holders(self) -> dict[tuple[Uuid, int], None]:
-        """Return the partitions that some member has, or must still give up."""
-        return {
-            (topic_id, partition): None
-            for member in self.members.values()
-            for topics in (member.assigned, member.pending_revocation)
-            for topic_id, partitions in topics.items()
-            for partition in partitions
-        }
+    def holders(self) -> Mapping[tuple[Uuid, int], int]:
+        """Return the partitions that members have, or must still give up, and how often each.
+
+        It is kept with each change of a member: each step of each member asks for it.
+        """
+        return self._holders
 
     # --- Changes -----------------------------------------------------------------------------
 
@@ -165,6 +164,9 @@ class ConsumerGroup:
         former = self.members.get(member.member_id)
         self._count(former, -1)
         self._count(member, 1)
+        if former is None or _held_by(former) != _held_by(member):
+            self._hold(former, -1)
+            self._hold(member, 1)
         self._resize(member.size_bytes - (0 if former is None else former.size_bytes))
         self.members[member.member_id] = member
         if member.instance_id is not None:
@@ -176,6 +178,7 @@ class ConsumerGroup:
         if member is None:
             return
         self._count(member, -1)
+        self._hold(member, -1)
         self._resize(-member.size_bytes)
         instance_id = member.instance_id
         if instance_id is not None and self.static_members.get(instance_id) == member_id:
@@ -224,9 +227,27 @@ class ConsumerGroup:
             else:
                 users.pop(name)
 
+    def _hold(self, member: ConsumerMember | None, sign: int) -> None:
+        """Count the partitions of a member among those that are held."""
+        for place in () if member is None else _held_by(member):
+            count = self._holders.get(place, 0) + sign
+            if count:
+                self._holders[place] = count
+            else:
+                del self._holders[place]
+
     def _resize(self, more_bytes: int) -> None:
         self.size_bytes += more_bytes
         self._memory.add(more_bytes)
+
+
+def _held_by(member: ConsumerMember) -> list[tuple[Uuid, int]]:
+    return [
+        (topic_id, partition)
+        for topics in (member.assigned, member.pending_revocation)
+        for topic_id, partitions in topics.items()
+        for partition in partitions
+    ]
 
 
 def _target_bytes(target: Target) -> int:

@@ -139,16 +139,15 @@ def _regexes(walk: Walk) -> Mapping[str, ResolvedRegex]:
 # --- What the group is to have ---------------------------------------------------------------
 
 
-def raise_epoch(walk: Walk, *, is_due: bool) -> bool:
+def raise_epoch(walk: Walk, *, is_due: bool) -> bool | None:
     """Raise the group's epoch if it is due, or its topics changed in the metadata.
 
-    Returns whether the subscription is homogeneous.
+    Returns whether the subscription is homogeneous, None if nobody has looked.
     """
     group, env = walk.group, walk.shard.env
     walk.epoch = group.epoch
     if not is_due and not group.is_metadata_due(env.image()):
-        # As in Kafka, a new member without topics does not count yet.
-        return subscriptions(group.members.values(), _regexes(walk)).is_homogeneous
+        return None
     topics = topics_of(walk)
     metadata_hash = env.topic_hashes.group_hash(topics.names, env.image())
     if is_due or metadata_hash != group.metadata_hash:
@@ -160,7 +159,9 @@ def raise_epoch(walk: Walk, *, is_due: bool) -> bool:
     return topics.is_homogeneous
 
 
-def retarget(walk: Walk, is_homogeneous: bool, at: ClockReading) -> tuple[int, Target] | Refusal:
+def retarget(
+    walk: Walk, is_homogeneous: bool | None, at: ClockReading
+) -> tuple[int, Target] | Refusal:
     """Compute the targets if they are due; return the epoch and the member's target.
 
     UNKNOWN_SERVER_ERROR, as in Kafka, if the assignor fails.
@@ -169,6 +170,9 @@ def retarget(walk: Walk, is_homogeneous: bool, at: ClockReading) -> tuple[int, T
     interval_ms = assignment_interval_ms(env, group.group_id)
     if not is_target_due(group, walk.epoch, interval_ms, at.wall_ms):
         return group.assignment_epoch, last_target(group, walk.member)
+    if is_homogeneous is None:
+        # As in Kafka, a new member without topics does not count yet.
+        is_homogeneous = subscriptions(group.members.values(), _regexes(walk)).is_homogeneous
     stored = group.members.get(walk.replaced_id or walk.member.member_id)
     default = assignor_names(env.settings().group_consumer_assignors)[0]
     assignor = preferred_assignor(group, stored, walk.member, default)
