@@ -44,6 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=10, help="kills of brokers")
     parser.add_argument("--groups", type=int, default=Size.groups, help="of each kind")
     parser.add_argument("--members", type=int, default=Size.members, help="of each group")
+    parser.add_argument("--tools", action="store_true", help="Apache's tools look on meanwhile")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -53,7 +54,12 @@ def main() -> int:
     wanted = arguments()
     home = Path(tempfile.mkdtemp(prefix="kraft-wire-group-kinds-"))
     began = time.monotonic()
-    size = Size(groups=wanted.groups, members=wanted.members, replaced=min(3, wanted.groups))
+    size = Size(
+        groups=wanted.groups,
+        members=wanted.members,
+        replaced=min(3, wanted.groups),
+        has_tools=wanted.tools,
+    )
     with cluster_of(home, wanted.make) as cluster:
         campaign = Campaign(cluster, home, size=size, seed=wanted.seed, say=say)
         try:

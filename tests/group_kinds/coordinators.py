@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tests.clients.cluster import Cluster
 from tests.group_kinds.members import JavaMembers
 from tests.group_kinds.share_states import judged, writes_of
 from tests.group_kinds.streams import StreamsGroups
+from tests.group_kinds.tools import wrong_in_tools
 from tests.group_kinds.turns import TakingTurns
 from tests.group_kinds.verdict import Place, Verdict
 from tests.share_groups import campaign as share_campaign
@@ -75,6 +77,8 @@ class Size:
     """Written in a round."""
     replaced: int = 3
     """Members that are replaced in a round, of each kind."""
+    has_tools: bool = False
+    """Whether Apache's tools look at the groups while a broker is killed."""
 
 
 @dataclass
@@ -130,6 +134,7 @@ class Campaign:
         self._streams = StreamsGroups(
             self._settings, TOPIC, self._groups("streams"), self._size.members
         )
+        self._in_tools: list[str] = []
         self.outcome = Outcome()
 
     def run(self, kills: int) -> Outcome:
@@ -170,7 +175,10 @@ class Campaign:
         self._replace()
         node_id = sorted(self._cluster.brokers)[number % len(self._cluster.brokers)]
         confirmed = self._confirmed()
-        self._cluster.kill_broker(node_id, self._random.uniform(0.0, 3.0))
+        with ThreadPoolExecutor(1) as pool:
+            tools = pool.submit(self._look, number)
+            self._cluster.kill_broker(node_id, self._random.uniform(0.0, 3.0))
+        self._in_tools += tools.result()
         back_s = time.monotonic() - began
         self._compare(confirmed)
         self._await(self._is_all_read, f"broker {node_id} was killed")
@@ -182,6 +190,11 @@ class Campaign:
             f"round {number}: broker {node_id} back after {back_s:.1f} s, "
             f"all read after {took:.1f} s, {len(self._wrong())} wrong {self._wrong()[-1:]}"
         )
+
+    def _look(self, number: int) -> list[str]:
+        if not self._size.has_tools:
+            return []
+        return wrong_in_tools(self._cluster.bootstrap, number % self._size.groups)
 
     def _replace(self) -> None:
         for kind in (*OFFSET_KINDS, "share"):
@@ -253,7 +266,7 @@ class Campaign:
         return total
 
     def _wrong(self) -> list[str]:
-        return [*self._verdict.wrong, *self._streams.wrong]
+        return [*self._verdict.wrong, *self._streams.wrong, *self._in_tools]
 
     def _judge(self) -> None:
         groups = [name for kind in OFFSET_KINDS for name in self._groups(kind)]

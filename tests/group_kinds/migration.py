@@ -51,6 +51,8 @@ class Outcome:
     rounds: int = 0
     records: int = 0
     twice: int = 0
+    twice_by_round: list[int] = field(default_factory=list)
+    """Of the rounds that end with a classic group; nothing is delivered twice in the others."""
     refused_commits: dict[str, int] = field(default_factory=dict)
     slowest_round_s: float = 0.0
     wrong: list[str] = field(default_factory=list)
@@ -100,7 +102,7 @@ class Migration:
         return self.outcome
 
     def _round(self, number: int) -> None:
-        began = time.monotonic()
+        began, twice = time.monotonic(), self._verdict.twice([GROUP])
         kind = KINDS[number % len(KINDS)]
         for name in list(self._names):
             self._names.remove(name)
@@ -112,6 +114,8 @@ class Migration:
         before = self._verdict.confirmed()
         self._await(lambda: self._goes_on(before), "all partitions are read")
         self.outcome.rounds += 1
+        if kind == "classic":
+            self.outcome.twice_by_round.append(self._verdict.twice([GROUP]) - twice)
         took = time.monotonic() - began
         self.outcome.slowest_round_s = round(max(took, self.outcome.slowest_round_s), 1)
         self._say(
