@@ -257,6 +257,8 @@ class FollowedPartition:
         our log does not have that epoch, it is truncated to the end of the next smaller one, and
         fetches again. If it has that epoch, the rest matches the leader's log, and the leader's
         bounds apply: the session has sent them now, and sends them again only after they change.
+        Not so if the rest ends below the start of the leader's log: the leader has no epochs of
+        deleted records, names any older one as ending at that start, and cannot be compared.
         """
         log = self.partition.log
         # Non-obvious 27: a cut may take an epoch and no record.
@@ -272,7 +274,7 @@ class FollowedPartition:
         # A leader that contradicts its own last answer is wrong; it is not asked again at once.
         if (log.log_end_offset, log.epochs.latest) == before:
             return Next.REST
-        if is_found:
+        if is_found and log.log_end_offset >= data.log_start_offset:
             self._take_bounds(data)
         return Next.FETCH
 

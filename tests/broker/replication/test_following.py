@@ -312,6 +312,30 @@ def test_the_high_watermark_of_an_answer_that_does_not_find_the_epoch_waits() ->
     assert (log.log_end_offset, log.high_watermark) == (4, 1)
 
 
+def test_the_high_watermark_waits_where_the_leaders_log_begins_later() -> None:
+    """The leader has deleted epoch 2, and names its start as the end of that: 4.3.1 only truncates.
+
+    What is left here may be records that were never committed (sim seed 6000126).
+    """
+    follower = Follower()
+    first = [batch_bytes(0, count=2, epoch=2), batch_bytes(2, count=3, epoch=2)]
+    log = follower.make(batches=[*first, batch_bytes(5, count=4, epoch=2)], high_watermark=0)
+    follower.follow(epoch=5)
+    follower.request()
+    follower.answer(data(diverging=(2, 6), high_watermark=40, log_start_offset=6))
+    assert (log.log_end_offset, log.high_watermark, log.log_start_offset) == (5, 0, 0)
+
+
+def test_an_empty_log_of_the_leader_is_taken_with_the_cut() -> None:
+    """All that is left here is below its start, and goes."""
+    follower = Follower()
+    log = follower.make(batches=[batch_bytes(0, count=2, epoch=2), batch_bytes(2, epoch=2)])
+    follower.follow(epoch=5)
+    follower.request()
+    follower.answer(data(diverging=(2, 2), high_watermark=2, log_start_offset=2))
+    assert (log.log_end_offset, log.high_watermark, log.log_start_offset) == (2, 2, 2)
+
+
 def test_an_epoch_that_the_follower_lacks_is_looked_for_further_down() -> None:
     """KIP-279: ours are 1, 2, 5; the leader's 1, 3: it names 3, which we lack."""
     follower = Follower()
