@@ -162,7 +162,7 @@ class SnapshotInterval(LogSignals):
 
     def cut(self, watch: NodeWatch, offset: int, is_reset: bool) -> None:
         known = self._of(watch)
-        if is_reset and known is not None:
+        if is_reset and known is not None and offset != known.end:  # else nothing was fetched
             begun = self._intervals[watch.id] = self._begun(watch, offset)
             begun.installed, begun.is_excused = offset, known.is_excused
 
