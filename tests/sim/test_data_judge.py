@@ -646,7 +646,7 @@ def test_a_member_whose_share_got_lost_commits_for_nobody_until_it_has_one() -> 
     member.topic_id, member.coordinator = TOPIC_ID, 11
     member.joins(3)
     stage.history.assigned("g", 3, "other", [0])
-    assert not member.owned
+    assert not member._owned
 
 
 def test_a_consumer_asks_again_who_leads_while_a_partition_has_no_leader() -> None:
