@@ -265,10 +265,9 @@ class Cluster:
 
     def why_unsettled(self) -> str | None:
         """Return what has not settled, None if all has."""
-        for truth in self.truth.existing():
-            reason = self._why_not_replicated(truth)
-            if reason is not None:
-                return f"{truth.name}: {reason}"
+        why = self.why_not_replicated()
+        if why is not None:
+            return why
         missing = self._missing_topics()
         if missing:
             return f"topics {missing} are not there"
@@ -280,6 +279,14 @@ class Cluster:
         if transactions is not None and (why := transactions.why_open()) is not None:
             return why
         return self._why_readers_wait()
+
+    def why_not_replicated(self) -> str | None:
+        """Return a partition of which not every replica has everything, None without one."""
+        for truth in self.truth.existing():
+            reason = self._why_not_replicated(truth)
+            if reason is not None:
+                return f"{truth.name}: {reason}"
+        return None
 
     def _why_readers_wait(self) -> str | None:
         for consumer in self.consumers:

@@ -280,7 +280,8 @@ class Run:
         brokers = [node.broker for node in nodes if node is not None]
         led = (each.leadership for broker in brokers for each in broker.partitions.values())
         is_asking = any(each is not None and each.change is not None for each in led)
-        return not is_asking and (self.world.cluster is None or self.world.cluster.is_settled())
+        cluster = self.world.cluster  # its clients have ended, and read no marker that comes now
+        return not is_asking and (cluster is None or cluster.why_not_replicated() is None)
 
     def _isrs(self) -> dict[str, int]:
         """Return how often the ISR of each partition has changed."""
