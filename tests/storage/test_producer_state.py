@@ -167,6 +167,22 @@ def test_control_batch_without_records_is_no_marker() -> None:
     assert read_marker(empty) is None
 
 
+def test_an_emptied_marker_ends_what_is_open_as_aborted() -> None:
+    """A replica that was away longer than delete.retention.ms has what its leader has cleaned.
+
+    4.3.1 leaves the transaction open for ever (sim seed 6000360).
+    """
+    states = table(
+        batch_bytes(0, producer_id=7, sequence=0, transactional=True),
+        batch_bytes(1, producer_id=8, sequence=0, transactional=True),
+    )
+    emptied = build_batch([], base_offset=5, producer_id=7, is_control=True, last_offset=5)
+    assert states.update(parsed(bytes(emptied))) == (7, 0, 5, 1)
+    assert states.update(parsed(bytes(emptied))) is None
+    states.forget_below(Offset(6))
+    assert states.first_unstable_offset(Offset(6)) == 1
+
+
 # -- snapshots -----------------------------------------------------------------------------------
 
 

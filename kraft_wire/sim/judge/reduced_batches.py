@@ -121,7 +121,8 @@ def open_transactions(batches: list[SeenBatch]) -> tuple[int | None, dict[int, b
         if facts.is_control:
             first.pop(producer_id, None)
             for base in under_way.pop(producer_id, []):
-                aborted[base] = facts.is_abort
+                # Of an emptied marker the leader had no records any more: none is missed.
+                aborted[base] = facts.is_abort or not facts.records
         elif facts.is_transactional:
             first.setdefault(producer_id, facts.base_offset)
             under_way.setdefault(producer_id, []).append(facts.base_offset)

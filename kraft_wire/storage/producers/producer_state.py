@@ -226,9 +226,16 @@ class ProducerStates:
         state.last_timestamp = batch.max_timestamp
 
     def _end_transaction(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Apply a commit or abort marker; other control records change nothing."""
+        """Apply a commit or abort marker; other control records change nothing.
+
+        A marker without its record ends what is open here as aborted. The leader had cleaned the
+        whole transaction by then: it was aborted, or each of its records has a later one of its
+        key, so that none is missed. In 4.3.1 it stays open.
+        """
         assert batch.is_control, batch
         marker = read_marker(batch)
+        if marker is None and batch.producer_id in self._opened and not batch.records_count:
+            marker = True, self._states[batch.producer_id].coordinator_epoch
         if marker is None:
             return None
         is_abort, coordinator_epoch = marker
