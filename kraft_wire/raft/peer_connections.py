@@ -106,6 +106,13 @@ class PeerConnections:
         assert until_ms > now_ms, until_ms
         self._connections[node_id] = PeerConnection(_BACKOFF, until_ms)
 
+    def trust(self, node_id: int) -> None:
+        """Forget that a peer did not answer: it is elsewhere now."""
+        known = self._connections.get(node_id)
+        if known is not None and known.state is not _AWAITING:
+            self._connections[node_id] = PeerConnection()
+        assert known is None or known.sent is None or known.state is _AWAITING, node_id
+
     def expire(self, now_ms: int) -> None:
         """Free the connections whose timeout or backoff is over."""
         for connection in self._connections.values():

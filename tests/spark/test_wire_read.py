@@ -314,7 +314,7 @@ def test_more_tasks_than_anybody_can_run_are_refused_in_one_line(
         ({"subscribe": "a", "subscribed": "b"}, "option 'subscribed' does not exist"),
         ({"subscribe": "a", "kafka.auto.offset.reset": "earliest"}, "is not supported"),
         ({"subscribe": "a", "kafka.enable.auto.commit": "true"}, "is not supported"),
-        ({"subscribe": "a", "kafka.security.protocol": "SSL"}, "PLAINTEXT alone"),
+        ({"subscribe": "a", "kafka.security.protocol": "TLS"}, "use PLAINTEXT, SSL, "),
         ({"subscribe": "a", "kafka.isolation.level": "dirty"}, "kafka.isolation.level: 'dirty'"),
         ({"subscribe": "a", "kafka.fetch.max.byte": "1"}, "'kafka.fetch.max.byte' does not exist"),
         ({"subscribe": "a", "maxOffsetsPerTrigger": "1", "minOffsetsPerTrigger": "2"}, "more than"),

@@ -33,6 +33,7 @@ from kraft_wire.raft.rpc.checks import (
     leading_node,
     point_to_leader,
 )
+from kraft_wire.raft.voters import Address
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     EpochEndOffset,
@@ -255,6 +256,8 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_
         set_aside(quorum, sent, Ignored.ROLE_CHANGED, now_ms)
         return
     assert isinstance(sent.request, FetchRequest), sent
+    if address is not None:
+        _follow_to(quorum, role, address)
     # Non-obvious 18: after a truncation it is about another log.
     if not _asks_for_end(quorum, sent.request):
         set_aside(quorum, sent, Ignored.LATE_ANSWER, now_ms)
@@ -268,6 +271,18 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_
         turn_to_snapshot(quorum, sent, role, snapshot.epoch, snapshot.end_offset, now_ms)
     else:
         append_fetched(quorum, role, data.records, data.high_watermark)
+
+
+def _follow_to(quorum: Quorum, role: Follower, address: Address) -> None:
+    """Take the address in a leader's own answer: only a leader answers without an error.
+
+    A replica that lags may know the former address alone, from its log. Fetches that reach the
+    leader as a bootstrap server bring records, but no snapshot.
+    """
+    if role.leader_endpoints.get(quorum.config.listener) != address:
+        role.leader_endpoints = {**role.leader_endpoints, quorum.config.listener: address}
+        quorum.peers.trust(quorum.leader_id)
+    assert quorum.role is role, quorum.role
 
 
 def _asks_for_end(quorum: Quorum, request: FetchRequest) -> bool:
