@@ -22,7 +22,7 @@ from kraft_wire.raft.events import (
     TimerFired,
 )
 from kraft_wire.raft.roles import Role
-from kraft_wire.raft.voters import VersionRange, VoterSet, VoterSetHistory
+from kraft_wire.raft.voters import Address, VersionRange, VoterSet, VoterSetHistory
 from kraft_wire.wire.generated.begin_quorum_epoch import (
     BeginQuorumEpochRequest,
     LeaderEndpoint,
@@ -57,6 +57,7 @@ class Small:
         is_dynamic: bool = False,
         stored: ElectionState | None = None,
         node_id: int = 1,
+        bootstrap: tuple[Address, ...] = (),
     ) -> None:
         self.disk, self.shelf = Disk(None), Shelf()
         for epoch, count in has:
@@ -75,6 +76,7 @@ class Small:
             CLUSTER_ID,
             LISTENER,
             {LISTENER: address_of(node_id)},
+            bootstrap,
             kraft_versions=VersionRange(0, 1),
             timing=TIMING,
         )
