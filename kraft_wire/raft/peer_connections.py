@@ -107,7 +107,7 @@ class PeerConnections:
         self._connections[node_id] = PeerConnection(_BACKOFF, until_ms)
 
     def trust(self, node_id: int) -> None:
-        """Forget that a peer did not answer: it is elsewhere now."""
+        """Wait for a peer again that did not answer: it is at another address now."""
         known = self._connections.get(node_id)
         if known is not None and known.state is not _AWAITING:
             self._connections[node_id] = PeerConnection()
