@@ -87,5 +87,7 @@ class ReplicaWatch:
         if self.holds(batch):
             return True
         is_passed = self.truth.rules is not None and self.log.end_offset >= batch.end_offset
+        if is_passed and batch.end_offset <= self.log_start:
+            return True  # of the leader's log it was deleted; what is left here does not count
         own = self.log.batch_before(batch.end_offset)
         return is_passed and (own is None or self.truth.is_same(own, batch))
