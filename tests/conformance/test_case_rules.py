@@ -35,7 +35,7 @@ def test_cases_without_an_authorizer_do_not_apply_to_a_broker_that_has_one() -> 
 
 
 def judged(version: int, first: int, last: int, final: int) -> Mismatch | None:
-    """What the case says of a feature with these levels."""
+    """Return the mismatch that the case finds for a feature with these levels."""
     supported = SupportedFeatureKey(name="f", min_version=first, max_version=last)
     finalized = FinalizedFeatureKey(name="f", max_version_level=final, min_version_level=final)
     answer = ApiVersionsResponse(

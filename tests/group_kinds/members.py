@@ -80,7 +80,7 @@ class JavaMembers:
         self._process.stdout.close()
 
     def _kept(self, lines: Iterable[str]) -> Iterator[str]:
-        """Keep the lines with their time, for whoever has to explain what is wrong."""
+        """Write the lines with their time into a file, which explains failures."""
         with self.lines.open("w", buffering=1) as kept:
             for line in lines:
                 kept.write(f"{time.time():.3f} {line}")

@@ -2,9 +2,9 @@
 
 ``python -m tests.group_kinds.migrate [--make ours|4.3.1|both] [--rounds N] [--members N]``. A
 round restarts all members one by one, from the classic to the consumer protocol or back. With
-`both` the same runs on Apache's node and on ours: whoever polled when a commit is refused has what
-it polled delivered twice, in a downgrade on both. The median of a round of ours may be half as much
-again as Apache's. Exit code 0 means that, and that no record was skipped.
+`both` the same runs on Apache's node and on ours. In a downgrade both deliver some records twice:
+those that a member has polled when its commit is refused. Exit code 0 means that no record was
+skipped, and that our median of a round is at most 1.5 times Apache's.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class StreamsGroup:
                 self.wrong.append(f"{self.name}-{partition}: {member}: commit refused: {code}")
 
     def _take(self, member: StreamsMember, wanted: set[int]) -> None:
-        """Give up and take tasks; nobody else has what is taken, and its commits are there."""
+        """Give up and take tasks; a taken task has no other owner, and all its commits."""
         others = {p for each in self.members.values() if each is not member for p in each.held}
         if wanted & others:
             self.wrong.append(f"{self.name}: {sorted(wanted & others)} is given to two members")

@@ -37,7 +37,7 @@ def wrong_in_tools(bootstrap: str, number: int) -> list[str]:
 
 
 def _unlisted(tool: str, server: list[str], groups: list[str]) -> Iterator[str]:
-    """Say which groups are not listed: nobody lists those of a killed broker until others lead."""
+    """Yield the groups that are not listed, once other brokers lead those of a killed one."""
     deadline = time.monotonic() + LISTED_S
     while True:
         done = run_tool(tool, [*server, "--list"])

@@ -42,7 +42,7 @@ class _Apache(ApacheNode):
 
 
 class TakingTurns:
-    """What a campaign needs of a cluster; whoever runs is ended, and the other make goes on."""
+    """A cluster for a campaign: it stops the running node, and starts the other make instead."""
 
     def __init__(
         self,

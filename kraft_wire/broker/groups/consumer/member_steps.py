@@ -142,7 +142,7 @@ def _regexes(walk: Walk) -> Mapping[str, ResolvedRegex]:
 def raise_epoch(walk: Walk, *, is_due: bool) -> bool | None:
     """Raise the group's epoch if it is due, or its topics changed in the metadata.
 
-    Returns whether the subscription is homogeneous, None if nobody has looked.
+    Returns whether the subscription is homogeneous, None if it was not computed.
     """
     group, env = walk.group, walk.shard.env
     walk.epoch = group.epoch

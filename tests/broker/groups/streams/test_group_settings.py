@@ -78,7 +78,7 @@ def test_other_standby_replicas_raise_the_epoch(own: str, effective: str) -> Non
 
 
 def test_group_that_is_empty_before_its_first_rebalance_gets_no_targets() -> None:
-    """KIP-1071: after the initial delay; nobody is there to be given tasks."""
+    """KIP-1071: the initial delay ends, and the group has no member for its tasks."""
     harness = with_topic(group_streams_initial_rebalance_delay_ms=3_000)
     send(harness, joining())
     send(harness, staying(-1))
