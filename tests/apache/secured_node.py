@@ -6,11 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.apache.node import ApacheNode
+from tests.certificates import Authority
 from tests.command_forks import run_forked
 from tests.ports import free_port
 from tests.process import KraftWireServer, write_properties
 
-__all__ = ["ACCOUNTS", "MECHANISMS", "SecuredApache", "SecuredNode", "sasl_settings"]
+__all__ = [
+    "ACCOUNTS",
+    "MECHANISMS",
+    "SecuredApache",
+    "SecuredNode",
+    "client_settings",
+    "sasl_settings",
+]
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ACCOUNTS = {"ann": "secret-of-ann", "bob": "secret-of-bob", "broker": "secret-of-broker"}
@@ -30,6 +38,21 @@ def sasl_settings(listener: str) -> dict[str, str]:
         f"{own} {users};",
         f"{prefix}.scram-sha-256.sasl.jaas.config": scram,
         f"{prefix}.scram-sha-512.sasl.jaas.config": scram,
+    }
+
+
+def client_settings(
+    authority: Authority, mechanism: str = "SCRAM-SHA-512", password: str = ACCOUNTS["ann"]
+) -> dict[str, str]:
+    """Return Kafka's keys of a client that logs in as ann, over TLS."""
+    module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    return {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f"{_MODULES}.{module}LoginModule required"
+        f' username="ann" password="{password}";',
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.trusted),
     }
 
 

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.apache.secured_node import ACCOUNTS, SecuredNode, sasl_settings
+from tests.apache.secured_node import ACCOUNTS, SecuredNode, client_settings, sasl_settings
 from tests.certificates import Authority
 from tests.cluster_command import kraft_wire
 from tests.keystores.java_stores import PASSWORD as STORE_PASSWORD
 from tests.keystores.java_stores import pkcs12_of
 from tests.process import write_properties
-
-LOGIN = "org.apache.kafka.common.security"
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +45,9 @@ def client_file(
     directory: Path, authority: Authority, mechanism: str = "SCRAM-SHA-512", **changed: str
 ) -> str:
     """Write a client's settings and return the file's name."""
-    name = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
     password = changed.pop("password", ACCOUNTS["ann"])
     file = directory / "client.properties"
-    entry = f'{LOGIN}.{name}LoginModule required username="ann" password="{password}";'
-    settings = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": mechanism,
-        "sasl.jaas.config": entry,
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(authority.trusted),
-    }
+    settings = client_settings(authority, mechanism, password)
     changes = {key.replace("_", "."): value for key, value in changed.items()}
     write_properties(file, settings | changes)
     return str(file)

@@ -1,6 +1,5 @@
 """Random changes of random partitions give the records that Apache's own controller makes."""
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from kraft_wire.metadata.records import (
 )
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.partition_record import PartitionRecord
-from tests.apache import jars
+from tests.apache.source_judge import answers_of
 
 CHANGES = 3_000
 ELR_FROM = 23
@@ -216,15 +215,7 @@ class Case:
 def test_record_of_a_random_change_is_apaches() -> None:
     cases = [Case(seed) for seed in range(CHANGES)]
     source = Path(__file__).with_name("PartitionJudge.java")
-    done = subprocess.run(
-        ["java", "-cp", jars.classpath(), str(source)],
-        input="".join(f"{case.line()}\n" for case in cases),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    theirs = done.stdout.split()
+    theirs = answers_of(source, (case.line() for case in cases), heap="1g").split()
     assert len(theirs) == len(cases)
     compared = 0
     for seed, (case, record) in enumerate(zip(cases, theirs, strict=True)):

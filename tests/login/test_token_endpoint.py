@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.login.client_config import UnusableConfig, security_of
-from tests.apache import jars
+from tests.apache.source_judge import answers_of
 from tests.certificates import Authority
 
 HERE = Path(__file__).parent
@@ -107,15 +106,7 @@ def apaches(clients: list[tuple[str, dict[str, str], dict[str, str]]]) -> list[s
     for url, keys, options in clients:
         pairs = [*keys.items(), *((f":{name}", value) for name, value in options.items())]
         lines.append("\t".join([url, *(f"{name}={value}" for name, value in pairs)]))
-    done = subprocess.run(
-        ["java", "-Xmx256m", "-cp", jars.classpath(), str(HERE / "RetrieverJudge.java")],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout.splitlines()
+    return answers_of(HERE / "RetrieverJudge.java", lines).splitlines()
 
 
 CLIENTS: list[tuple[dict[str, str], dict[str, str]]] = [

@@ -4,7 +4,6 @@
 without Java with `--write`, and else measures a decision among 100,000 entries in both.
 """
 
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from random import Random
 
 import pytest
 
-from tests.apache import jars
+from tests.apache.source_judge import answers_of
 from tests.metadata.authorizer_stories import (
     ADDRESSES,
     OurAuthorizer,
@@ -45,16 +44,7 @@ def is_apaches_fault(line: str, answer: str) -> bool:
 
 def judged(lines: Sequence[str]) -> list[str]:
     """Return what Apache's class answers."""
-    source = HERE / "AuthorizerJudge.java"
-    done = subprocess.run(
-        ["java", "-Xmx1g", "-cp", jars.classpath(), str(source)],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout.splitlines()
+    return answers_of(HERE / "AuthorizerJudge.java", lines, heap="1g").splitlines()
 
 
 def asking(lines: Sequence[str]) -> list[str]:

@@ -1,6 +1,5 @@
 """Random histories of a cluster give the image that Apache's own classes make of them."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from kraft_wire.metadata.image_records import snapshot_values
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.metadata.records import decode_record, encode_record
 from kraft_wire.metadata.replay import REPLAYERS
-from tests.apache import jars
+from tests.apache.source_judge import answers_of
 from tests.metadata.random_records import History
 
 HISTORIES = 40
@@ -41,16 +40,7 @@ def log_lines(history: History) -> list[str]:
 
 def judged(lines: list[str]) -> list[str]:
     """Return the paragraphs that Apache's classes answer."""
-    source = Path(__file__).with_name("ImageJudge.java")
-    done = subprocess.run(
-        ["java", "-cp", jars.classpath(), str(source)],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout.split("\n\n")
+    return answers_of(Path(__file__).with_name("ImageJudge.java"), lines, heap="1g").split("\n\n")
 
 
 def without_quotas(lines: list[str]) -> list[str]:

@@ -21,7 +21,7 @@ from kraft_wire.spark import PipelineError
 from kraft_wire.spark.kraftwire.wire_options import parse_wire_options
 from kraft_wire.spark.kraftwire.wire_sink import parse_sink, write_batches
 from kraft_wire.spark.kraftwire.wire_tasks import WireReader
-from tests.apache.secured_node import ACCOUNTS, MECHANISMS, SecuredNode, sasl_settings
+from tests.apache.secured_node import MECHANISMS, SecuredNode, client_settings, sasl_settings
 from tests.certificates import Authority
 from tests.cluster_command import kraft_wire
 from tests.process import write_properties
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 VALUE = StructType([StructField("value", BinaryType())])
-LOGIN = "org.apache.kafka.common.security"
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +48,6 @@ def node(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iter
     node.format()
     with node:
         yield node
-
-
-def client_keys(
-    authority: Authority, mechanism: str = "SCRAM-SHA-512", password: str = ACCOUNTS["ann"]
-) -> dict[str, str]:
-    """Kafka's keys of a client that logs in as ann."""
-    module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
-    return {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": mechanism,
-        "sasl.jaas.config": f"{LOGIN}.{module}LoginModule required"
-        f' username="ann" password="{password}";',
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(authority.trusted),
-    }
 
 
 def options(node: SecuredNode, keys: dict[str, str]) -> dict[str, str]:
@@ -97,7 +81,7 @@ def create_topic(node: SecuredNode, name: str) -> str:
 def test_what_a_sink_writes_a_batch_query_reads(
     node: SecuredNode, authority: Authority, mechanism: str
 ) -> None:
-    keys = client_keys(authority, mechanism)
+    keys = client_settings(authority, mechanism)
     topic = create_topic(node, f"t-{mechanism}")
     write(node, topic, keys, [b"one", b"two"])
     assert read(node, topic, keys) == [b"one", b"two"]
@@ -107,7 +91,7 @@ def test_refused_login_ends_the_query_at_once_without_the_password(
     node: SecuredNode, authority: Authority
 ) -> None:
     """Not at the deadline of a minute: a client of Kafka does not try it again either."""
-    keys = client_keys(authority, password="hunter2")
+    keys = client_settings(authority, password="hunter2")
     with pytest.raises(PipelineError, match=r"^no login at 127\.0\.0\.1:\d+: Authent") as refusal:
         read(node, "any", {**keys, "default.api.timeout.ms": "600000"})
     assert "hunter2" not in str(refusal.value)
@@ -119,7 +103,7 @@ def test_refused_login_ends_the_query_at_once_without_the_password(
 def test_a_stream_takes_its_keys_from_a_file(
     spark: SparkSession, node: SecuredNode, authority: Authority, tmp_path: Path
 ) -> None:
-    keys = client_keys(authority)
+    keys = client_settings(authority)
     topic = create_topic(node, "streamed")
     write(node, topic, keys, [b"first", b"second"])
     file = tmp_path / "client.properties"

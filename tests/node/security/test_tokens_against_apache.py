@@ -5,7 +5,6 @@ unsecured tokens, and to our state machine with the same settings. The tokens ar
 both differ on purpose, the case says so.
 """
 
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -23,7 +22,7 @@ from kraft_wire.node.security.oauth.server import OAuthBearerServer, TokenCheck
 from kraft_wire.node.security.oauth.signatures import read_key_set
 from kraft_wire.node.security.oauth.signed import SignedTokens
 from kraft_wire.node.security.oauth.unsecured import UnsecuredTokens
-from tests.apache import jars
+from tests.apache.source_judge import answers_of
 from tests.node.security.tokens import (
     EC,
     ED,
@@ -65,15 +64,7 @@ MORE_THAN_APACHE = ("no key id, second key",)
 
 def judged(lines: list[str]) -> list[str]:
     """Return what Apache's classes answer."""
-    done = subprocess.run(
-        ["java", "-Xmx256m", "-cp", jars.classpath(), str(HERE / "TokenJudge.java")],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout.splitlines()
+    return answers_of(HERE / "TokenJudge.java", lines).splitlines()
 
 
 def ours(tokens: TokenCheck, shown: bytes) -> str:
