@@ -14,11 +14,11 @@ import typer
 
 from kraft_wire.client.connection import use_security
 
-__all__ = ["secured"]
+__all__ = ["CommandConfig", "secured"]
 
 _ADDRESSES: Final = ("bootstrap_server", "bootstrap_controller")
 _NAME: Final = "command_config"
-_CommandConfig = Annotated[
+CommandConfig = Annotated[
     str | None,
     typer.Option(
         "--command-config",
@@ -46,10 +46,10 @@ def _with_option(command: Callable[..., Any], signature: inspect.Signature) -> C
         return command(*arguments, **options)
 
     kind = inspect.Parameter.KEYWORD_ONLY
-    option = inspect.Parameter(_NAME, kind, default=None, annotation=_CommandConfig)
+    option = inspect.Parameter(_NAME, kind, default=None, annotation=CommandConfig)
     parameters = [*signature.parameters.values(), option]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
-    run.__annotations__ = {**command.__annotations__, _NAME: _CommandConfig}
+    run.__annotations__ = {**command.__annotations__, _NAME: CommandConfig}
     return run
 
 

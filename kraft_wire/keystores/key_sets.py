@@ -1,6 +1,6 @@
 """Key sets of signed tokens (RFC 7517) as bytes: out of a file, or from a server by HTTP.
 
-A fetch blocks its thread, and is bounded (`web_server`). A file is read only if it has changed.
+A fetch blocks its thread, and is bounded (`bounded_http`). A file is read only if it has changed.
 """
 
 import ssl
@@ -11,9 +11,9 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from kraft_wire.keystores.bounded_http import ANSWER_BYTES_MAX, HttpServer, UnusableAnswer
 from kraft_wire.keystores.loading import load_trust
 from kraft_wire.keystores.store import Store
-from kraft_wire.keystores.web_server import ANSWER_BYTES_MAX, UnusableAnswer, WebServer
 
 __all__ = ["KeySetSource", "UnusableKeySet", "key_set_source"]
 
@@ -39,7 +39,7 @@ def key_set_source(url: str, trust_store: Store | None = None) -> KeySetSource:
         if trust_store is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             load_trust(context, trust_store)
-    return _Server(WebServer(url, context)).fetch
+    return _Server(HttpServer(url, context)).fetch
 
 
 class _File:
@@ -63,7 +63,7 @@ class _File:
 class _Server:
     """A key set behind HTTP or HTTPS."""
 
-    def __init__(self, server: WebServer) -> None:
+    def __init__(self, server: HttpServer) -> None:
         self._server = server
 
     def fetch(self) -> bytes | None:

@@ -16,12 +16,7 @@ from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from kraft_wire.login.token_endpoint import (
-    CREDENTIAL_KEYS,
-    RETRY_KEYS,
-    ClientCredentials,
-    InvalidCredentials,
-)
+from kraft_wire.login.token_endpoint import ENDPOINT_KEYS, ClientCredentials, InvalidTokenSource
 
 __all__ = ["TOKEN_KEYS", "InvalidTokenSource", "TokenSource", "token_source", "unsecured_token"]
 
@@ -30,7 +25,7 @@ TokenSource: TypeAlias = Callable[[], str]
 
 _HANDLER: Final = "sasl.login.callback.handler.class"
 _URL: Final = "sasl.oauthbearer.token.endpoint.url"
-TOKEN_KEYS: Final = (_HANDLER, _URL, *CREDENTIAL_KEYS, *RETRY_KEYS)
+TOKEN_KEYS: Final = (_HANDLER, _URL, *ENDPOINT_KEYS)
 """Client keys that say where tokens are."""
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
 _OF_URLS: Final = (
@@ -42,10 +37,6 @@ _LIFETIME: Final = f"{_PREFIX}LifetimeSeconds"
 _USER_CLAIM: Final = f"{_PREFIX}PrincipalClaimName"
 _RESERVED: Final = ("exp", "iat")
 _TOKEN: Final = re.compile(r"[-_~+/.a-zA-Z0-9]+=*", re.ASCII)
-
-
-class InvalidTokenSource(Exception):
-    """Settings that give no token; the text is one line."""
 
 
 def token_source(
@@ -72,11 +63,8 @@ def token_source(
         return lambda: _of_file(path)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidTokenSource(f"{_URL} must be an address of file, http or https")
-    try:
-        context = trusting(options) if parts.scheme == "https" else None
-        return _checked(ClientCredentials(config, options, url or "", context).token)
-    except InvalidCredentials as problem:
-        raise InvalidTokenSource(str(problem)) from problem
+    context = trusting(options) if parts.scheme == "https" else None
+    return _checked(ClientCredentials(config, options, url or "", context).token)
 
 
 def _checked(fetch: TokenSource) -> TokenSource:

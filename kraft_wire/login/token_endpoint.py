@@ -15,16 +15,16 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote_plus
 
-from kraft_wire.keystores.web_server import UnusableAnswer, WebAnswer, WebServer
+from kraft_wire.keystores.bounded_http import HttpAnswer, HttpServer, UnusableAnswer
 
-__all__ = ["CREDENTIAL_KEYS", "RETRY_KEYS", "ClientCredentials", "InvalidCredentials", "Retries"]
+__all__ = ["ENDPOINT_KEYS", "ClientCredentials", "InvalidTokenSource"]
 
 _CLIENT: Final = "sasl.oauthbearer.client.credentials.client"
 _ID, _SECRET, _SCOPE = f"{_CLIENT}.id", f"{_CLIENT}.secret", "sasl.oauthbearer.scope"
 _ENCODED: Final = "sasl.oauthbearer.header.urlencode"
-CREDENTIAL_KEYS: Final = (_ID, _SECRET, _SCOPE, _ENCODED)
 _BACKOFF, _BACKOFF_MAX = "sasl.login.retry.backoff.ms", "sasl.login.retry.backoff.max.ms"
-RETRY_KEYS: Final = (_BACKOFF, _BACKOFF_MAX)
+ENDPOINT_KEYS: Final = (_ID, _SECRET, _SCOPE, _ENCODED, _BACKOFF, _BACKOFF_MAX)
+"""Client keys about the endpoint, but for its address."""
 _FINAL: Final = frozenset(
     {*range(HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_TIMEOUT)}
     | {*range(HTTPStatus.CONFLICT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)}
@@ -34,27 +34,27 @@ _WORDS_MAX: Final = 200
 """Characters of a refusal that are shown."""
 
 
-class InvalidCredentials(Exception):
-    """Settings that name no client; the text is one line."""
+class InvalidTokenSource(Exception):
+    """Settings that give no token; the text is one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Retries:
+class _Retries:
     """Pauses after answers that may pass: the first one, and the time of all tries."""
 
     first_s: float = 0.1
     total_s: float = 10.0
 
     @classmethod
-    def of(cls, config: Mapping[str, str]) -> "Retries":
-        """Return those of a client's keys. Errors: InvalidCredentials."""
+    def of(cls, config: Mapping[str, str]) -> "_Retries":
+        """Return those of a client's keys. Errors: InvalidTokenSource."""
         try:
             first, total = (
                 int(config.get(key, default)) / 1_000
                 for key, default in ((_BACKOFF, "100"), (_BACKOFF_MAX, "10000"))
             )
         except ValueError:
-            raise InvalidCredentials(f"{_BACKOFF} and {_BACKOFF_MAX} are numbers") from None
+            raise InvalidTokenSource(f"{_BACKOFF} and {_BACKOFF_MAX} are numbers") from None
         return cls(max(first, 0.001), total)
 
 
@@ -70,7 +70,7 @@ class ClientCredentials:
     ) -> None:
         """`options` are those of the login entry, which count where the keys are not given.
 
-        Errors: InvalidCredentials.
+        Errors: InvalidTokenSource.
         """
         encodes = config.get(_ENCODED, "false").lower() == "true"
         form: Callable[[str], str] = _form_of_java if encodes else str
@@ -79,7 +79,7 @@ class ClientCredentials:
         scope = config.get(_SCOPE, options.get("scope", "")).strip()
         for key, value in ((_ID, client_id), (_SECRET, secret)):
             if not value:
-                raise InvalidCredentials(f"{key} is missing")
+                raise InvalidTokenSource(f"{key} is missing")
         basic = b64encode(f"{form(client_id)}:{form(secret)}".encode()).decode()
         self._headers = {
             "Accept": "application/json",
@@ -88,8 +88,8 @@ class ClientCredentials:
             "Content-Type": "application/x-www-form-urlencoded",
         }
         self._body = "grant_type=client_credentials" + (f"&scope={form(scope)}" if scope else "")
-        self._server = WebServer(url, context)
-        self._retries = Retries.of(config)
+        self._server = HttpServer(url, context)
+        self._retries = _Retries.of(config)
 
     def token(self) -> str:
         """Return a new token. Errors: ValueError (refused), OSError (not reached in time)."""
@@ -128,7 +128,7 @@ def _token_in(body: bytes) -> str:
     raise ValueError("the answer of the token endpoint has no token")
 
 
-def _refusal(answer: WebAnswer) -> str:
+def _refusal(answer: HttpAnswer) -> str:
     """Return the status, and the reason that RFC 6749 (5.2) gives a refusal."""
     try:
         found = json.loads(answer.body)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.keystores import web_server
+from kraft_wire.keystores import bounded_http
 from kraft_wire.keystores.key_sets import UnusableKeySet, key_set_source
 from kraft_wire.keystores.store import Store
 from kraft_wire.node.security.oauth.signatures import read_key_set
@@ -146,8 +146,8 @@ def test_servers_that_do_not_speak_http_give_no_keys(said: bytes) -> None:
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"])
 def test_a_slow_server_is_left_in_time(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-OAUTH-07: also one that sends a byte now and then."""
-    monkeypatch.setattr(web_server, "_STEP_SECONDS", 60.0)
-    monkeypatch.setattr(web_server, "_TOTAL_SECONDS", 0.2)
+    monkeypatch.setattr(bounded_http, "_STEP_SECONDS", 60.0)
+    monkeypatch.setattr(bounded_http, "_TOTAL_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         held: list[socket.socket] = []
 

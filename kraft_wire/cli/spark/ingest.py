@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kraft_wire.cli.bootstrap import LOCAL
+from kraft_wire.cli.command_config import CommandConfig
 from kraft_wire.cli.spark.options import Conf, Jars, Master, print_rows, refusing, settings_of
 
 __all__ = ["ConnectorName", "SinkName", "ingest"]
@@ -50,14 +51,6 @@ SinkOption = Annotated[SinkName, typer.Option(help="Table format; delta needs it
 ConnectorOption = Annotated[
     ConnectorName, typer.Option(help="Built-in source, or Spark's own with its jars.")
 ]
-CommandConfigOption = Annotated[
-    str | None,
-    typer.Option(
-        "--command-config",
-        metavar="FILE",
-        help="Kafka client settings of the source: TLS, SASL PLAIN, SCRAM and OAUTHBEARER.",
-    ),
-]
 OptionOption = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="KEY=VALUE", help="Option of the source; may be repeated."),
@@ -73,7 +66,7 @@ def ingest(
     sink: SinkOption = SinkName.PARQUET,
     connector: ConnectorOption = ConnectorName.KRAFTWIRE,
     option: OptionOption = None,
-    command_config: CommandConfigOption = None,
+    command_config: CommandConfig = None,
     master: Master = "local[*]",
     conf: Conf = None,
     jars: Jars = None,

@@ -141,9 +141,12 @@ class KafkaKeys:
         protocol = self._keys.get(_PROTOCOL, _PLAINTEXT).strip().upper()
         if protocol == _PLAINTEXT:
             return ()  # Kafka's clients do not look at the other keys either
-        keys = {name: text.strip() for name, text in self._keys.items() if is_about_security(name)}
+        keys = {
+            name: text.strip()
+            for name, text in self._keys.items()
+            if is_about_security(name) and name not in _WITHOUT_EFFECT
+        }
         keys[_PROTOCOL] = protocol
-        keys = {name: text for name, text in keys.items() if name not in _WITHOUT_EFFECT}
         try:
             security_of(keys)
         except UnusableConfig as error:

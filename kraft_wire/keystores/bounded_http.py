@@ -12,7 +12,7 @@ from threading import Timer
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-__all__ = ["ANSWER_BYTES_MAX", "UnusableAnswer", "WebAnswer", "WebServer"]
+__all__ = ["ANSWER_BYTES_MAX", "HttpAnswer", "HttpServer", "UnusableAnswer"]
 
 ANSWER_BYTES_MAX: Final = 1 << 20
 _STEP_SECONDS: Final = 5.0
@@ -23,14 +23,14 @@ class UnusableAnswer(Exception):
     """A server does not answer as it should; the text is one line."""
 
 
-class WebAnswer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """An answer of any status."""
 
     status: int
     body: bytes
 
 
-class WebServer:
+class HttpServer:
     """The server of one address."""
 
     def __init__(self, url: str, context: ssl.SSLContext | None) -> None:
@@ -41,7 +41,7 @@ class WebServer:
         self._target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
         self._context = context if parts.scheme == "https" else None
 
-    def ask(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> WebAnswer:
+    def ask(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> HttpAnswer:
         """Send a request, and return the answer. Errors: OSError, UnusableAnswer."""
         connection = self._connection()
         deadline = Timer(_TOTAL_SECONDS, _cut, [connection])
@@ -55,7 +55,7 @@ class WebServer:
                 raise UnusableAnswer(f"it has more than {ANSWER_BYTES_MAX} bytes")
             if answer.length:
                 raise UnusableAnswer("the server's answer ends too early")
-            return WebAnswer(answer.status, data)
+            return HttpAnswer(answer.status, data)
         except HTTPException as error:
             raise UnusableAnswer(f"the server's answer is none: {type(error).__name__}") from error
         except UnicodeError as error:
