@@ -109,9 +109,8 @@ class PeerConnections:
     def trust(self, node_id: int) -> None:
         """Wait for a peer again that did not answer: it is at another address now."""
         known = self._connections.get(node_id)
-        if known is not None and known.state is not _AWAITING:
-            self._connections[node_id] = PeerConnection()
-        assert known is None or known.sent is None or known.state is _AWAITING, node_id
+        assert known is None or known.state is not _AWAITING, "its request may still be answered"
+        self._connections.pop(node_id, None)
 
     def expire(self, now_ms: int) -> None:
         """Free the connections whose timeout or backoff is over."""

@@ -8,7 +8,7 @@ from kraft_wire.raft.voters import Address
 from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse, NodeEndpoint, SnapshotId
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest
 from tests.raft.cluster import address_of
-from tests.raft.rpc.test_responses import fetch_response
+from tests.raft.rpc.test_responses import fetch_response, fetching
 from tests.raft.small import TIMING, Small
 
 MOVED = Address("elsewhere", 9002)
@@ -41,6 +41,16 @@ def test_a_snapshot_is_fetched_where_the_leader_is_now() -> None:
     small.answer(sent, named(snapshot_id=snapshot))
     (fetch,) = small.sent(FetchSnapshotRequest)
     assert (fetch.node_id, fetch.address) == (2, MOVED)
+
+
+def test_a_leader_that_answers_where_it_is_known_is_asked_there() -> None:
+    """The address that it names may be out of this replica's reach."""
+    small = fetching()
+    small.answer(
+        small.sent(FetchRequest)[-1], named(snapshot_id=SnapshotId(end_offset=20, epoch=3))
+    )
+    (fetch,) = small.sent(FetchSnapshotRequest)
+    assert (fetch.node_id, fetch.address) == (2, address_of(2))
 
 
 def test_a_leader_that_names_its_old_address_is_asked_as_before() -> None:

@@ -256,7 +256,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_
         set_aside(quorum, sent, Ignored.ROLE_CHANGED, now_ms)
         return
     assert isinstance(sent.request, FetchRequest), sent
-    if address is not None:
+    if address is not None and not quorum.peers.is_trusted(quorum.leader_id):
         _follow_to(quorum, role, address)
     # Non-obvious 18: after a truncation it is about another log.
     if not _asks_for_end(quorum, sent.request):
@@ -274,10 +274,11 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_
 
 
 def _follow_to(quorum: Quorum, role: Follower, address: Address) -> None:
-    """Take the address in a leader's own answer: only a leader answers without an error.
+    """Take the address in a leader's own answer, as it does not answer at the known one.
 
-    A replica that lags may know the former address alone, from its log. Fetches that reach the
-    leader as a bootstrap server bring records, but no snapshot.
+    Only a leader answers without an error. A replica that lags may know the former address alone,
+    from its log. Fetches that reach the leader as a bootstrap server bring records, but no
+    snapshot.
     """
     if role.leader_endpoints.get(quorum.config.listener) != address:
         role.leader_endpoints = {**role.leader_endpoints, quorum.config.listener: address}
