@@ -33,14 +33,19 @@ document.fonts.ready.then(() => setTimeout(() => {
   $("next").click();
   report.first = document.querySelector("aside h2").textContent;
   setTimeout(() => {
-    const hit = hits.find(h => h.line && h.entry === chosen);
-    const [a, b, c, d] = hit.line, box = chart.getBoundingClientRect();
-    choose(null);
+    const whole = [from, until];
+    [from, until] = [chosen.us - 10000, chosen.us + 40000];
+    drawChart();  // now, and not with a frame that may come later
     report.labels = placed.length;
     const meet = (one, other) => one[0] < other[2] && one[2] > other[0] && one[1] < other[3]
       && one[3] > other[1];
     report.piled = placed.filter((one, at) =>
       placed.slice(0, at).some(other => meet(one.box, other.box))).length;
+    [from, until] = whole;
+    drawChart();
+    const hit = hits.find(h => h.line && h.entry === chosen);
+    const [a, b, c, d] = hit.line, box = chart.getBoundingClientRect();
+    choose(null);
     const at = { clientX: box.left + (a + c) / 2, clientY: box.top + (b + d) / 2, pointerId: 1,
       bubbles: true };
     chart.setPointerCapture = () => {};
