@@ -117,7 +117,10 @@ def _error(
         return None if is_ended else ErrorCode.INVALID_TXN_STATE
     is_complete = metadata.state not in (TransactionState.ONGOING, TransactionState.EMPTY)
     is_former = is_before_rotation or producer_epoch == metadata.producer_epoch - 1
-    if not is_complete or not is_former:
+    # Only these rules raise an epoch as they end a transaction. If it was ended under the others,
+    # the epoch before belongs to a producer that was fenced, and the answer to somebody else.
+    is_ended_here = metadata.client_version >= V2
+    if not (is_complete and is_former and is_ended_here):
         return ErrorCode.PRODUCER_FENCED
     is_retry = (metadata.state, event) in V2_RETRIES
     return ErrorCode.NONE if is_retry else ErrorCode.INVALID_TXN_STATE

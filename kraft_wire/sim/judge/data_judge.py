@@ -265,10 +265,10 @@ class DataJudge(ReplicaJudge):
         `is_found`: whether they came with an unclean election, which may restore records that an
         earlier one lost; the others had them once.
         """
-        truth, log = watch.truth, watch.log
+        truth = watch.truth
         while truth.end < end:
-            batch = log.batch_before(truth.end + 1)
-            if batch is None or batch.base_offset != truth.end or batch.end_offset > end:
+            batch = watch.batch_from(truth.end)
+            if batch is None or batch.end_offset > end:
                 self.check("S09 CommittedIsForever", False, watch, "lacks", truth.end, "of", end)
             assert batch is not None, end
             if not is_found:
@@ -288,7 +288,7 @@ class DataJudge(ReplicaJudge):
         truth = watch.truth
         for member in truth.isr:
             other = self.watch_of(member, truth)
-            has_it = other.holds(batch)
+            has_it = other is watch or other.holds(batch)
             if member in truth.wiped:
                 if has_it:
                     truth.wiped = tuple(each for each in truth.wiped if each != member)
@@ -304,7 +304,7 @@ class DataJudge(ReplicaJudge):
         holding = [
             each
             for each in brokers
-            if each in truth.wiped or self.watch_of(each, truth).holds(batch)
+            if each in (watch.machine.id, *truth.wiped) or self.watch_of(each, truth).holds(batch)
         ]
         facts = (batch.identity, "is held by", holding, "promised", promised)
         self.check("S23 MinIsr", len(holding) >= promised, watch, *facts)

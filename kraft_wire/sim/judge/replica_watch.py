@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.judge.data_log_watch import DataLogWatch
 from kraft_wire.sim.judge.log_watch import LogChanges, LogWatch, SeenBatch
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.machine_state import MachineState
@@ -81,6 +82,18 @@ class ReplicaWatch:
             self.look()
         own = self.log.batch_before(batch.end_offset)
         return self.truth.is_same(own, batch)
+
+    def batch_from(self, offset: int) -> SeenBatch | None:
+        """Return the batch that begins at an offset, None without one.
+
+        One event may commit records and compact them: then it is the batch as it was before.
+        """
+        found = self.log.batch_before(offset + 1)
+        if found is not None and found.base_offset == offset:
+            return found
+        edits = self.log.edits if isinstance(self.log, DataLogWatch) else []
+        former = (each for edit in edits for segment in edit.before for each in segment.batches)
+        return next((each for each in former if each.base_offset == offset), None)
 
     def has_reached(self, batch: SeenBatch) -> bool:
         """Return whether a batch is in the log, or was rightly removed from it."""

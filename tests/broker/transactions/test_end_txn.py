@@ -48,6 +48,18 @@ def test_answers_of_version_5(node: Coordinating, state: str, case: int) -> None
     assert producer.epoch == identity[1] + (1 if NEW_RULES[state][case] == E.NONE else -behind)
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_the_end_of_an_older_client_is_no_answer_for_the_producer_before_it(
+    node: Coordinating, commit: bool
+) -> None:
+    """T12: nobody but its owner is told an identity; 4.3.1 tells it to the fenced producer."""
+    producer = brought_to(node, "CompleteCommit" if commit else "CompleteAbort", version=4)
+    fenced = (producer.id, producer.epoch - 1)
+    for verdict in (True, False):
+        assert producer.end(commit=verdict, identity=fenced) == FENCED
+    assert producer.epoch == fenced[1] + 1
+
+
 # Answer to commit and abort with the current epoch.
 OLD_RULES: Final = {
     "Empty": (STATE, STATE),
