@@ -26,6 +26,8 @@ class SharePlace(CoordinatedClient):
         self.epoch = 0
         """0 while it has no place in the group."""
         self.owned: list[tuple[Uuid, int]] = []
+        self._must_tell = True
+        """Whether the next heartbeat names its topic: it is new, or an answer was lost."""
 
     @abstractmethod
     def lose_connections(self) -> None:
@@ -33,11 +35,12 @@ class SharePlace(CoordinatedClient):
 
     def heartbeat(self, epoch: int) -> None:
         """Join with epoch 0, stay with the member's own, leave with -1."""
+        must_tell = epoch == 0 or (epoch > 0 and self._must_tell)
         request = ShareGroupHeartbeatRequest(
             group_id=self.group,
             member_id=self.member_id,
             member_epoch=epoch,
-            subscribed_topic_names=[self.topic] if epoch == 0 else None,
+            subscribed_topic_names=[self.topic] if must_tell else None,
         )
         if epoch < 0:
             self.lose_connections()
@@ -45,6 +48,7 @@ class SharePlace(CoordinatedClient):
         self.ask_coordinator(request, self._heard)
 
     def _heard(self, _: int, response: Message | None) -> None:
+        self._must_tell = True
         if not isinstance(response, ShareGroupHeartbeatResponse):
             self.again()
             return
@@ -57,6 +61,7 @@ class SharePlace(CoordinatedClient):
                 self.epoch, self.owned = 0, []
             self.again()
             return
+        self._must_tell = False
         self.epoch = max(response.member_epoch, 0)
         if response.member_epoch < 0:
             self.context.history.counts["share member left"] += 1
