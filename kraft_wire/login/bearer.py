@@ -18,7 +18,15 @@ from urllib.request import url2pathname
 
 from kraft_wire.login.token_endpoint import ENDPOINT_KEYS, ClientCredentials, InvalidTokenSource
 
-__all__ = ["TOKEN_KEYS", "InvalidTokenSource", "TokenSource", "token_source", "unsecured_token"]
+__all__ = [
+    "HANDLERS",
+    "TOKEN_KEYS",
+    "InvalidTokenSource",
+    "TokenSource",
+    "check_token_source",
+    "token_source",
+    "unsecured_token",
+]
 
 TokenSource: TypeAlias = Callable[[], str]
 """Returns the token of a new login; raises OSError and ValueError."""
@@ -28,10 +36,11 @@ _URL: Final = "sasl.oauthbearer.token.endpoint.url"
 TOKEN_KEYS: Final = (_HANDLER, _URL, *ENDPOINT_KEYS)
 """Client keys that say where tokens are."""
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
-_OF_URLS: Final = (
+HANDLERS: Final = (
     f"{_PACKAGE}OAuthBearerLoginCallbackHandler",
     f"{_PACKAGE}secured.OAuthBearerLoginCallbackHandler",
 )
+"""Kafka's class for tokens of a file or a provider, and its name in releases before 4."""
 _PREFIX: Final = "unsecuredLogin"
 _LIFETIME: Final = f"{_PREFIX}LifetimeSeconds"
 _USER_CLAIM: Final = f"{_PREFIX}PrincipalClaimName"
@@ -50,10 +59,10 @@ def token_source(
     and those of `trusting`.
     """
     handler, url = config.get(_HANDLER), config.get(_URL)
-    if handler is not None and handler not in _OF_URLS:
+    if handler is not None and handler not in HANDLERS:
         raise InvalidTokenSource(f"{_HANDLER}: Java classes cannot be loaded")
     if handler is None and url is not None:
-        raise InvalidTokenSource(f"{_URL} needs {_HANDLER}={_OF_URLS[0]}")
+        raise InvalidTokenSource(f"{_URL} needs {_HANDLER}={HANDLERS[0]}")
     if handler is None:
         unsecured_token(options, 0)  # fails now if it ever will
         return lambda: unsecured_token(options, int(time()))
@@ -65,6 +74,11 @@ def token_source(
         raise InvalidTokenSource(f"{_URL} must be an address of file, http or https")
     context = trusting(options) if parts.scheme == "https" else None
     return _checked(ClientCredentials(config, options, url or "", context).token)
+
+
+def check_token_source(config: Mapping[str, str], options: Mapping[str, str]) -> None:
+    """Check a client's keys as `token_source` does, without a file. Errors: InvalidTokenSource."""
+    token_source(config, options, lambda _: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
 
 def _checked(fetch: TokenSource) -> TokenSource:

@@ -24,6 +24,7 @@ __all__ = [
     "read_client_config",
     "read_client_keys",
     "security_of",
+    "tls_of",
 ]
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -114,7 +115,7 @@ def security_of(config: Mapping[str, str]) -> Security:
     if protocol not in _PROTOCOLS:
         raise UnusableConfig(f"security.protocol={protocol}: use {_or(_PROTOCOLS)}")
     try:
-        tls = _tls(config) if protocol.endswith("SSL") else None
+        tls = tls_of(config) if protocol.endswith("SSL") else None
         credentials = _credentials(config) if protocol.startswith("SASL") else None
     except UnusableStore as error:
         raise UnusableConfig(f"a store cannot be used: {error}") from error
@@ -126,7 +127,8 @@ def is_about_security(key: str) -> bool:
     return key.startswith(_ABOUT_SECURITY)
 
 
-def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
+def tls_of(config: Mapping[str, str]) -> ssl.SSLContext:
+    """Return the TLS that client keys `ssl.*` ask for. Errors: UnusableConfig, UnusableStore."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") != ""
     if trusted := _store(config, "ssl.truststore"):
@@ -160,7 +162,7 @@ def _credentials(config: Mapping[str, str]) -> Credentials:
     try:
         options = parse_jaas(entry).options if entry else {}
         if mechanism == "OAUTHBEARER":
-            return Credentials(mechanism, "", "", token_source(config, options, _tls))
+            return Credentials(mechanism, "", "", token_source(config, options, tls_of))
     except InvalidJaas as problem:
         raise UnusableConfig(f"sasl.jaas.config: {problem}") from problem
     except InvalidTokenSource as problem:

@@ -54,7 +54,8 @@ class Links:
         self.names = Names()
         self._security = security
         self.contexts = _contexts(security)
-        """By listener; a later one is for links that open later."""
+        self.tokens: Mapping[str, Callable[[], str]] = {}
+        """TLS, and what returns a login's token, by listener; new ones are for later links."""
         self._next_line_ms: dict[tuple[str, int], int] = {}
 
     def carry_out(
@@ -79,7 +80,7 @@ class Links:
         from kraft_wire.login.client_config import Credentials  # most nodes do not use SASL
         from kraft_wire.login.session import LinkSession
 
-        credentials = Credentials(security.mechanism, security.username, security.password)
+        credentials = Credentials(*security.login, self.tokens.get(listener))
         return LinkSession(credentials, self.node.random_source)
 
     def report_refusal(self, order: Connect, reason: object) -> None:

@@ -83,6 +83,21 @@ def nodes(tmp_path: Path) -> Iterator[tuple[SecuredApache, BrokerProcess]]:
         yield apache, ours
 
 
+def replicate(apache: SecuredApache) -> None:
+    """Create topic t: each node leads one partition and follows the other."""
+    assignments = [
+        CreatableReplicaAssignment(partition_index=0, broker_ids=[1, BROKER]),
+        CreatableReplicaAssignment(partition_index=1, broker_ids=[BROKER, 1]),
+    ]
+    topic = CreatableTopic(
+        name="t", num_partitions=-1, replication_factor=-1, assignments=assignments
+    )
+    with BrokerConnection(apache.bootstrap) as connection:
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
+        answer = connection.send(request, CreateTopicsResponse)
+    assert [each.error_code for each in answer.topics] == [0], answer
+
+
 def in_sync(address: str) -> list[list[int]]:
     """Return the replicas in sync of each partition of topic t."""
     with BrokerConnection(address) as connection:
@@ -96,17 +111,7 @@ def test_links_between_our_broker_and_apaches_node_outlive_their_sessions(
 ) -> None:
     """SEC-ENV-03: our links to the controller and the leader, and Apache's link to our leader."""
     apache, ours = nodes
-    assignments = [
-        CreatableReplicaAssignment(partition_index=0, broker_ids=[1, BROKER]),
-        CreatableReplicaAssignment(partition_index=1, broker_ids=[BROKER, 1]),
-    ]
-    topic = CreatableTopic(
-        name="t", num_partitions=-1, replication_factor=-1, assignments=assignments
-    )
-    with BrokerConnection(apache.bootstrap) as connection:
-        request = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
-        answer = connection.send(request, CreateTopicsResponse)
-    assert [each.error_code for each in answer.topics] == [0], answer
+    replicate(apache)
     peers = (apache.controller_bootstrap, apache.secure)
 
     def links() -> list[set[str]]:

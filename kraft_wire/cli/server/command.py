@@ -151,6 +151,8 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
             _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port, state)
         if any(each.sasl and each.sasl.tokens for each in config.security.values()):
             _take_tokens(serving, node)
+        if any(each.tokens is not None for each in config.links.values()):
+            _show_tokens(serving, config)
 
         def ready() -> None:
             process.settled()
@@ -177,6 +179,14 @@ def _take_tokens(serving: Serving, node: Node) -> None:
             report("token_checks_are_weak", listener=name, reason=Line(tokens.weakness))
     assert node.logins is not None, "a listener takes tokens"
     KeySets(node.logins.key_sets, serving.loop, report)
+
+
+def _show_tokens(serving: Serving, config: NodeConfig) -> None:
+    """Get the tokens by which this node logs in to others. Errors: StartError."""
+    from kraft_wire.cli.server.link_tokens import link_tokens  # most nodes show none
+
+    host = serving.host
+    host.links.tokens = link_tokens(config.links, serving.loop, host.log.event)
 
 
 def _set_up_log(parsed: _Arguments, log: EventLog) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kraft_wire.frozen import frozen
 from kraft_wire.keystores.store import Store
-from kraft_wire.node.config.token_settings import TokenSettings
+from kraft_wire.node.config.token_settings import LinkTokenSettings, TokenSettings
 
 if TYPE_CHECKING:
     from kraft_wire.node.security.principal_rules import PrincipalRules
@@ -74,3 +74,11 @@ class LinkSecurity:
     mechanism: str | None = None
     username: str = ""
     password: str = field(default="", repr=False)
+    tokens: LinkTokenSettings | None = None
+    """Where the tokens of OAUTHBEARER come from."""
+
+    @property
+    def login(self) -> tuple[str, str, str]:
+        """Mechanism, username and password; the last two are empty for OAUTHBEARER."""
+        assert self.mechanism is not None, "these links log in"
+        return self.mechanism, self.username, self.password

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kraft_wire.login.jaas import LOGIN_MODULES, InvalidJaas, LoginEntry, parse_jaas
+from kraft_wire.node.config.link_token_reading import read_link_tokens
 from kraft_wire.node.config.listener_values import ListenerValues
 from kraft_wire.node.config.listeners import Listener, Listeners, inter_broker_listener
 from kraft_wire.node.config.oauth_reading import read_tokens
@@ -34,8 +35,6 @@ _CLASSES: Final = (
 )
 """Kafka's keys for Java plug-ins."""
 _JAVA: Final = "Java classes cannot be loaded"
-_OF_LINKS: Final = tuple(name for name in LOGIN_MODULES if name != OAUTHBEARER)
-"""The mechanisms by which a node logs in to others."""
 
 
 def read_security(
@@ -128,13 +127,16 @@ def _read_link(
     if not is_sasl:
         return LinkSecurity(protocol, tls)
     mechanism = values.text(mechanism_key) or ""
-    usable = [name for name in _OF_LINKS if enabled is None or name in enabled]
+    usable = [name for name in LOGIN_MODULES if enabled is None or name in enabled]
     if mechanism not in usable:
-        choices = ", ".join(usable) or f"{', '.join(_OF_LINKS)}, and enable it"
+        choices = ", ".join(usable)
         raise values.error(
             mechanism_key, f"listener {values.listener} cannot be dialled so; use one of {choices}"
         )
     options = _entry(values, mechanism).options
+    if mechanism == OAUTHBEARER:
+        tokens = read_link_tokens(values.of_mechanism(mechanism), options)
+        return LinkSecurity(protocol, tls, mechanism, tokens=tokens)
     if not options.get("username") or "password" not in options:
         key = f"{mechanism.lower()}.{_ENTRY}"
         raise values.own_error(key, "this node needs a username and a password of its own there")

@@ -1,12 +1,19 @@
-"""How a listener checks the tokens of OAUTHBEARER: values only, made by `oauth_reading`."""
+"""Settings of OAUTHBEARER: values only, made by `oauth_reading` and `link_token_reading`."""
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TypeAlias
 
 from kraft_wire.frozen import frozen
 from kraft_wire.keystores.store import Store
+from kraft_wire.login.token_refresh import RefreshWindow
 
-__all__ = ["SignedTokenSettings", "TokenSettings", "UnsecuredTokenSettings"]
+__all__ = [
+    "LinkTokenSettings",
+    "SignedTokenSettings",
+    "TokenSettings",
+    "UnsecuredTokenSettings",
+]
 
 
 @frozen
@@ -52,3 +59,14 @@ class UnsecuredTokenSettings:
 
 
 TokenSettings: TypeAlias = SignedTokenSettings | UnsecuredTokenSettings
+
+
+@frozen
+class LinkTokenSettings:
+    """Where the tokens come from by which a node logs in to others."""
+
+    keys: Mapping[str, str] = field(repr=False)
+    """Client keys, as `login.bearer` takes them."""
+    options: Mapping[str, str] = field(repr=False)
+    """Those of the login entry."""
+    window: RefreshWindow

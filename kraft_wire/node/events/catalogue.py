@@ -114,6 +114,11 @@ EVENTS: Final[Mapping[str, Event]] = {
     "key_set_failed": Event(
         "WARN", "server", "Keys of signed tokens cannot be fetched; logged once until they can."
     ),
+    "link_token_failed": Event(
+        "WARN",
+        "server",
+        "There is no new token to log in to other nodes; logged once until there is one.",
+    ),
     "token_checks_are_weak": Event(
         "WARN", "server", "A listener accepts tokens of more issuers or audiences than it should."
     ),

@@ -1,9 +1,13 @@
 """The keys of OAUTHBEARER: whose value counts, what stops the start, what unsecured tokens need."""
 
+import re
+
 import pytest
 
 from kraft_wire.keystores.store import Store
+from kraft_wire.login.token_refresh import RefreshWindow
 from kraft_wire.node.config.node_config import ConfigError, load_config, settings_of_file
+from kraft_wire.node.config.security import LinkSecurity
 from kraft_wire.node.config.token_settings import (
     SignedTokenSettings,
     TokenSettings,
@@ -156,14 +160,89 @@ def test_unsecured_tokens_have_to_be_asked_for() -> None:
     assert tokens(jaas=entry(options)) == expected
 
 
-def test_nodes_do_not_log_in_to_each_other_by_tokens() -> None:
-    """SEC-OAUTH-06: the mechanism between brokers is another one (DEVIATIONS.md)."""
-    with pytest.raises(ConfigError, match="cannot be dialled so; use one of PLAIN"):
-        tokens(
-            *GIVEN,
-            "inter.broker.listener.name=SECURE",
-            "sasl.mechanism.inter.broker.protocol=OAUTHBEARER",
-        )
+BETWEEN_BROKERS = (
+    SIGNED,
+    f"{URL}={KEYS}",
+    "inter.broker.listener.name=SECURE",
+    "sasl.mechanism.inter.broker.protocol=OAUTHBEARER",
+)
+LOGIN = f"{OWN}oauthbearer.sasl.login.callback.handler.class"
+LOGIN_CLASS = f"{OAUTH}.OAuthBearerLoginCallbackHandler"
+CLIENT = "sasl.oauthbearer.client.credentials.client"
+
+
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+NAMED = ' unsecuredLoginStringClaim_sub="node"'
+
+
+def links(*lines: str, jaas: str | None = None) -> LinkSecurity:
+    """Return the security of links between brokers that log in by tokens."""
+    text = NODE.replace("PROTOCOL", "SASL_PLAINTEXT")
+    own = [f"{OWN}sasl.enabled.mechanisms=OAUTHBEARER", entry() if jaas is None else jaas]
+    text += "".join(f"{line}\n" for line in (*own, *BETWEEN_BROKERS, *lines))
+    return load_config(settings_of_file(text, "server.properties"), {}).links["SECURE"]
+
+
+def test_a_node_takes_its_tokens_from_where_clients_take_theirs() -> None:
+    """KIP-768: the class counts for listener and mechanism, other keys for all listeners too."""
+    found = links(
+        f"{LOGIN}={LOGIN_CLASS}",
+        f"{ALLOWED}={KEYS},https://idp.example/token",
+        f"{TOKEN_URL}=https://idp.example/for-all",
+        f"{OWN}{TOKEN_URL}=https://idp.example/token",
+        f"{CLIENT}.id=node",
+        f"{OWN}oauthbearer.{CLIENT}.secret=of-node",
+        f"{CLIENT}.secret=of-all",
+        "sasl.login.refresh.window.factor=0.5",
+        "sasl.login.refresh.min.period.seconds=7",
+        jaas=entry(' scope="write"'),
+    )
+    assert found.mechanism == "OAUTHBEARER"
+    assert found.tokens is not None
+    assert found.tokens.keys == {
+        "sasl.login.callback.handler.class": LOGIN_CLASS,
+        TOKEN_URL: "https://idp.example/token",
+        f"{CLIENT}.id": "node",
+        f"{CLIENT}.secret": "of-node",
+        "sasl.login.retry.backoff.ms": "100",
+        "sasl.login.retry.backoff.max.ms": "10000",
+    }
+    assert found.tokens.options == {"scope": "write"}
+    assert found.tokens.window == RefreshWindow(0.5, 0.05, 7, 300)
+    assert "of-node" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sasl.login.refresh.window.factor=0.49",
+        "sasl.login.refresh.window.factor=1.01",
+        "sasl.login.refresh.window.jitter=0.26",
+        "sasl.login.refresh.min.period.seconds=901",
+        "sasl.login.refresh.buffer.seconds=-1",
+        "sasl.login.refresh.buffer.seconds=3601",
+    ],
+)
+def test_a_refresh_that_never_comes_or_never_ends_stops_the_start(line: str) -> None:
+    """The bounds of Kafka's clients (`SaslConfigs`)."""
+    with pytest.raises(ConfigError, match=f"{line.partition('=')[0]}.* it must be from"):
+        links(line, f"{ALLOWED}={KEYS}", jaas=entry(NAMED))
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ((f"{LOGIN}=org.example.Other",), "Java classes cannot be loaded"),
+        ((f"{LOGIN}={LOGIN_CLASS}",), "must be an address of file, http or https"),
+        ((f"{LOGIN}={LOGIN_CLASS}", f"{TOKEN_URL}=https://other/t"), f"list it in {ALLOWED}"),
+        ((f"{LOGIN}={LOGIN_CLASS}", f"{TOKEN_URL}={KEYS}"), f"{CLIENT}.id is missing"),
+        ((f"{TOKEN_URL}={KEYS}",), f"{TOKEN_URL} needs"),
+        ((), "names no user"),
+    ],
+)
+def test_a_node_that_can_get_no_token_does_not_start(lines: tuple[str, ...], words: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        links(*lines, f"{ALLOWED}={KEYS}")
 
 
 def test_no_text_of_the_settings_shows_the_address() -> None:
