@@ -185,6 +185,8 @@ class UpkeepFaults(ClusterFaults):
             watch.look()
         leader = next(each for each in watches if each.machine.id == truth.leader)
         data = batches(leader.log.end_offset)
+        if truth.has_placed(truth.leader_epoch, leader.log.end_offset):
+            return True  # a leader that lost records writes in a new epoch
         for watch in watches:
             is_level = watch.log.end_offset == leader.log.end_offset
             if is_level and watch.log.last_epoch == leader.log.last_epoch:

@@ -191,6 +191,10 @@ class PartitionTruth:
             return self.placed.setdefault(key, batch.crc) == batch.crc
         return self.is_same(batch, self.originals.setdefault(key, batch))
 
+    def has_placed(self, epoch: int, offset: int) -> bool:
+        """Return whether a log had a batch of a leader epoch at an offset or above."""
+        return any(of == epoch and at >= offset for of, at in (*self.placed, *self.originals))
+
     def is_superseded(self, record: Record) -> bool:
         """Return whether compaction may remove a committed record from every log."""
         if record.key is None or record.value is None:
