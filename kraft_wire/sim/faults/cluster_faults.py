@@ -26,7 +26,8 @@ from kraft_wire.wire.generated.alter_partition_reassignments import (
 )
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.generated.write_share_group_state import WriteShareGroupStateRequest
+from kraft_wire.wire.message import Buffer, Message
 
 __all__ = ["ClusterFaults"]
 
@@ -150,6 +151,10 @@ class ClusterFaults(QuorumFaults):
 
     def _may_be_garbled(self, data: bytes) -> bool:
         return int.from_bytes(data[4:6], "big") in _QUORUM_APIS
+
+    def _may_be_replayed(self, data: Buffer) -> bool:
+        """Nothing in a write of share state says that it is older than the state, as in Kafka."""
+        return int.from_bytes(data[4:6], "big") != WriteShareGroupStateRequest.API_KEY
 
     def _port_of(self, machine: Machine) -> int:
         return BROKER_PORT if machine.is_broker_only else CONTROLLER_PORT

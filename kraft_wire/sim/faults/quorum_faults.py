@@ -29,7 +29,7 @@ from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
 from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.header import parse_request_header
-from kraft_wire.wire.message import MalformedMessage, Message
+from kraft_wire.wire.message import Buffer, MalformedMessage, Message
 
 __all__ = ["QuorumFaults", "add_request", "remove_request"]
 
@@ -354,6 +354,8 @@ class QuorumFaults:
         if not kept:
             return False
         data = bytearray(kept[fault.amount % len(kept)])
+        if not is_garbled and not self._may_be_replayed(data):
+            return False
         if is_garbled:
             self.world.is_garbled = True
             draw = stream(self.world.seed, "garble", fault.at_us)
@@ -424,6 +426,10 @@ class QuorumFaults:
 
     def _may_be_garbled(self, data: bytes) -> bool:
         """Whether a request may be sent with bits turned."""
+        return True
+
+    def _may_be_replayed(self, data: Buffer) -> bool:
+        """Whether a request may be delivered after later ones."""
         return True
 
     def _port_of(self, machine: Machine) -> int:
