@@ -5,7 +5,7 @@ version 0 (KIP-511), and Produce 0 to 2, which are advertised for old librdkafka
 (KAFKA-18659). Any other frame that cannot be decoded closes the connection with one log line.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from struct import Struct
 from struct import error as struct_error
@@ -19,6 +19,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import REQUESTS, request_class
 from kraft_wire.wire.header import RequestHeader, parse_request_header
 from kraft_wire.wire.message import (
+    Buffer,
     DecodeLimits,
     MalformedMessage,
     Message,
@@ -62,12 +63,23 @@ def api_name(api_key: int) -> str:
     return str(api_key) if entry is None else entry.name.removesuffix("Request")
 
 
+class _Decoders(dict[int, Callable[[Buffer, int, int, DecodeLimits], tuple[Message, int]]]):
+    """`decode` of the request classes that were used."""
+
+    def __missing__(
+        self, api_key: int
+    ) -> Callable[[Buffer, int, int, DecodeLimits], tuple[Message, int]]:
+        self[api_key] = found = request_class(api_key).decode
+        return found
+
+
 class RequestDecoder:
     """Decodes the requests of served APIs."""
 
     def __init__(self, versions: Mapping[int, Versions], limits: DecodeLimits) -> None:
         self._versions = versions
         self._limits = limits
+        self._decoders = _Decoders()
 
     def decode(self, frame: bytearray) -> Decoded | Answered | Rejection:
         """Decode one frame; blobs in the request are slices of it."""
@@ -82,7 +94,7 @@ class RequestDecoder:
         if not versions[0] <= version <= versions[1]:
             return _other_version(header, frame, body_at, versions)
         try:
-            request, end = request_class(api_key).decode(frame, version, body_at, self._limits)
+            request, end = self._decoders[api_key](frame, version, body_at, self._limits)
         except MalformedMessage as error:
             return _rejection(error, header)
         if api_key in _ACCESS_CONTROL:
