@@ -97,14 +97,14 @@ class BrokerNode:
         )
         self.links: list[BrokerLinks] = []
         """Links to other brokers, for each of the broker's inter-broker clients."""
-        self.flushing = Flushing(self.broker)
+        self.flushing = Flushing(self.broker.replicas)
         self.maintenance = Maintenance(
             fs,
             self.store,
             config.settings,
             now_ms,
             self._disk_failed,
-            lambda: self.broker.has_replicated,
+            lambda: self.broker.replicas.has_replicated,
             report,
         )
         windows = Windows.of(config.settings, "replication.")
@@ -174,7 +174,7 @@ class BrokerNode:
             self._exchange(outputs, now_ms, wall_ms)
         if broker.fetch_purgatory.woken:
             broker.fetch_purgatory.run_woken(now_ms)
-        if broker.unflushed:
+        if broker.replicas.unflushed:
             order = self.flushing.begin(flush_ids)
             if order is not None:
                 outputs.append(order)
@@ -216,7 +216,7 @@ class BrokerNode:
 
     def flushed(self, flush_id: int, now_ms: int) -> None:
         """Note a completed flush of partitions."""
-        self.broker.flushed(self.flushing.completed(flush_id), now_ms)
+        self.broker.replicas.flushed(self.flushing.completed(flush_id), now_ms)
 
     def _open(self, image: MetadataImage, wall_ms: int) -> None:
         self._is_open = True

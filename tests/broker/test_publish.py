@@ -39,8 +39,8 @@ def logs_of(broker: Broker) -> NumbersLogs:
 def state(broker: Broker) -> dict[object, object]:
     """What a broker makes of the metadata, partition by partition, in the order of its maps."""
     fetched: dict[tuple[Uuid, int], int] = {}
-    if broker.fetchers is not None:
-        for leader_id, fetcher in broker.fetchers.by_leader.items():
+    if broker.replicas.fetchers is not None:
+        for leader_id, fetcher in broker.replicas.fetchers.by_leader.items():
             fetched |= {(key[0], key[1]): leader_id for key in fetcher.followed}
     return {
         name: (

@@ -38,13 +38,13 @@ def test_errors_of_a_partition_come_in_order() -> None:
     """932-ACK-13, 932-FETCH-01: topic id, form, right, partition, share partition."""
     sharing = Sharing()
     sharing.ask(0)
-    sharing.broker.share_rights = Allowing()
+    sharing.broker.rights = Allowing()
     bad, good = (5, 3, [1]), (0, 0, [1])
     nowhere = id_of("nowhere")
     assert sharing.acknowledge(1, bad, topic_id=nowhere).result == (E.UNKNOWN_TOPIC_ID, None)
     assert sharing.acknowledge(2, bad, number=9).result == (E.INVALID_REQUEST, None)
     assert sharing.acknowledge(3, good, number=9).result[0] == E.TOPIC_AUTHORIZATION_FAILED
-    sharing.broker.share_rights = Allowing(TOPIC)
+    sharing.broker.rights = Allowing(TOPIC)
     missing = sharing.acknowledge(4, good, number=9).result
     assert missing == (E.UNKNOWN_TOPIC_OR_PARTITION, None)
     text = "This server does not host this topic-partition."

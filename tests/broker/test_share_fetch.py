@@ -22,7 +22,7 @@ class Allowing:
     def __init__(self, *topics: str) -> None:
         self.topics = topics
 
-    def __call__(self, context: object, api_key: int) -> Any:
+    def share_rights(self, context: object, api_key: int) -> Any:
         return lambda topic: topic in self.topics
 
 
@@ -42,11 +42,11 @@ def test_errors_in_order() -> None:
     sharing.acknowledge(2, (0, 0, [1]))
     sharing.pass_time(500)
     assert parked.error == E.INVALID_SHARE_SESSION_EPOCH
-    sharing.broker.share_rights = Allowing()
+    sharing.broker.rights = Allowing()
     unknown = sharing.ask(0, 0, topic_id=id_of("nowhere"), member=OTHER)
     assert unknown.parts[0].error_code == E.UNKNOWN_TOPIC_ID
     assert sharing.ask(0, 9).parts[9].error_code == E.TOPIC_AUTHORIZATION_FAILED
-    sharing.broker.share_rights = Allowing(TOPIC)
+    sharing.broker.rights = Allowing(TOPIC)
     assert sharing.ask(0, 9).parts[9].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
     assert sharing.ask(0, 1).parts[1].error_code == E.NOT_LEADER_OR_FOLLOWER
     sharing.partition().offline = True

@@ -26,7 +26,7 @@ def test_a_flush_of_a_deleted_log_commits_nothing_in_the_one_that_was_made_again
     for pending in order.targets:
         pending.run()
     ends = leading.flushing.completed(1)
-    leading.broker.flushed(ends, leading.now_ms)
+    leading.broker.replicas.flushed(ends, leading.now_ms)
     assert (leading.high_watermark, waiting.is_parked) == (0, True)
     assert ends == {}
     leading.flush()

@@ -360,8 +360,8 @@ def test_a_deleted_topic_is_followed_no_more() -> None:
     for member in cluster.members.values():
         broker = member.running.broker
         assert broker.partitions == {}
-        assert broker.fetchers is not None
-        assert not any(each.followed for each in broker.fetchers.by_leader.values())
+        assert broker.replicas.fetchers is not None
+        assert not any(each.followed for each in broker.replicas.fetchers.by_leader.values())
     cluster.create("t")
     producer = Producer(cluster)
     producer.send()

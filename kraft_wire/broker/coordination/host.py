@@ -1,6 +1,5 @@
 """The parts of a broker that coordinators are built from: what `Broker` is to them."""
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kraft_wire.broker.context import ReplyTo
@@ -9,9 +8,10 @@ from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.producing.producer_ids import ProducerIds
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory
+from kraft_wire.broker.replicas import Replicas
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.image import MetadataImage
-from kraft_wire.model import Offset, RandomSource, ReportEvent
+from kraft_wire.model import RandomSource, ReportEvent
 from kraft_wire.wire.message import Message
 
 __all__ = ["CoordinatorHost"]
@@ -27,6 +27,7 @@ class CoordinatorHost(Protocol):
     report: ReportEvent
     producer_ids: ProducerIds
     produce_purgatory: DelayedOperationPurgatory
+    replicas: Replicas
     inter_broker_clients: list[InterBrokerClient]
     followers: list[Any]
 
@@ -37,9 +38,5 @@ class CoordinatorHost(Protocol):
     def ask_controller(self) -> AskController: ...
 
     def partition(self, topic: str, partition: int, /) -> Partition | None: ...
-
-    def appended(self, partition: Partition, /) -> None: ...
-
-    def flushed(self, ends: Mapping[tuple[str, int], Offset], now_ms: int, /) -> None: ...
 
     def complete(self, reply_to: ReplyTo, response: Message, /) -> None: ...

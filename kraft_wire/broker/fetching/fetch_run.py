@@ -41,7 +41,7 @@ from kraft_wire.wire.runtime import new
 
 if TYPE_CHECKING:
     from kraft_wire.broker.fetching.fetch_quota import FetchQuota
-    from kraft_wire.broker.replication.leader_side import LeaderSide
+    from kraft_wire.broker.replicas import Replicas
     from kraft_wire.broker.replication.throttle import ReplicationThrottle
 
 __all__ = ["FetchRun"]
@@ -64,7 +64,7 @@ class FetchedBroker(Protocol):
 
     settings: BrokerSettings
     image: MetadataImage
-    leading: "LeaderSide | None"
+    replicas: "Replicas"
     bytes_out: int
     replica_bytes_out: int
     fetch_quota: "FetchQuota | None"
@@ -254,7 +254,7 @@ class FetchRun:
             upper_bound = Offset(wanted.params.fetch_offset)
         data = self._records(wanted, partition, left, upper_bound)
         if self.is_first and data.error_code == _NO_ERROR:
-            leading = self.broker.leading
+            leading = self.broker.replicas.leading
             assert leading is not None, "a broker with followers leads them"
             error = leading.fetched(
                 partition,

@@ -54,7 +54,7 @@ def handle(
     client = Client(
         client_id=context.client_id or "",
         host="/" + context.client_host.removeprefix("/"),
-        may_describe=broker.topic_rights(context) if broker.topic_rights is not None else None,
+        may_describe=None if broker.rights is None else broker.rights.topic_rights(context),
     )
     outcome = heartbeat(shard, request, client, arrival_of(context))
     if isinstance(outcome, Refusal):

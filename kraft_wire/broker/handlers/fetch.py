@@ -69,8 +69,8 @@ def handle(
     if isinstance(begun, ErrorCode):
         return FetchResponse(error_code=begun)
     run = FetchRun(broker, context, request, begun, replica_id, replica_epoch)
-    if broker.fetch_rights is not None:
-        run.refuse(broker.fetch_rights(context, is_follower=is_follower))
+    if broker.rights is not None:
+        run.refuse(broker.rights.fetch_rights(context, is_follower=is_follower))
     if request.isolation_level not in _ISOLATION_LEVELS and _reads_any(broker, run):
         return refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, context.api_version)
     if broker.settings.replica_selector_class == _RACK_AWARE and not is_follower:

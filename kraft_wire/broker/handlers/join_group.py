@@ -51,7 +51,7 @@ def handle(
         return attempt.refused(shard)
     group = consumer_group_of(shard, request.group_id)
     if group is not None:
-        rights = None if broker.topic_rights is None else broker.topic_rights(context)
+        rights = None if broker.rights is None else broker.rights.topic_rights(context)
         outcome = classic_join.join(shard, group, attempt, rights, arrival_of(context))
         return _committed(shard, context, attempt, outcome)
     answer = join(shard, attempt, arrival_of(context))

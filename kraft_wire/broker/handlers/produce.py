@@ -288,7 +288,7 @@ def _append(
         transaction=transaction,
     )
     if result.error is _NO_ERROR:
-        broker.appended(partition)
+        broker.replicas.appended(partition)
         return result
     if result.error in REFUSALS:
         broker.producer_refusals.tell(context, partition, batch, result.error)

@@ -86,12 +86,12 @@ def _create_topics(
     """Have internal topics created that are missing, and say in the answer what is in the way."""
     if not outcome.topics_to_create:
         return
-    rights = broker.creation_rights
+    rights = broker.rights
     interval_ms = heartbeat_interval_ms(broker.groups.env, group_id)
     create_internal_topics(
         outcome.response,
         outcome.topics_to_create,
-        may_create=None if rights is None else rights(context),
+        may_create=None if rights is None else rights.creation_rights(context),
         creation=broker.groups.internal_topic_creation,
         errors_kept_ms=_HEARTBEATS_WITH_AN_ERROR * interval_ms,
         now_ms=context.now_ms,

@@ -129,7 +129,7 @@ def _append_to(
         transaction=marker,
     )
     if result.error is ErrorCode.NONE:
-        broker.appended(partition)
+        broker.replicas.appended(partition)
     return result.error
 
 

@@ -17,6 +17,7 @@ from kraft_wire.broker.metadata.metadata_cache import no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import LogStore
 from kraft_wire.broker.purgatory import FetchPurgatory
+from kraft_wire.broker.rights import Rights
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.broker.share_fetch.acknowledge import Acknowledgement, acknowledge, release
 from kraft_wire.broker.share_fetch.locks import Locks
@@ -45,7 +46,6 @@ __all__ = [
     "NOT_HOSTED",
     "ShareBroker",
     "SharePartitions",
-    "ShareRights",
     "readable_topics",
     "share_partitions_of",
 ]
@@ -63,14 +63,6 @@ NOT_HOSTED: Final = Outcome(
 )
 
 
-class ShareRights(Protocol):
-    """The authorizer's decisions about one request of a share group."""
-
-    def __call__(self, context: RequestContext, api_key: int) -> Callable[[str], bool]:
-        """Return whether the request's principal may read a topic."""
-        ...
-
-
 class ShareBroker(Protocol):
     """The parts of a broker that its share partitions use."""
 
@@ -80,7 +72,7 @@ class ShareBroker(Protocol):
     random_source: RandomSource
     fetch_purgatory: FetchPurgatory
     fetch_quota: "FetchQuota | None"
-    share_rights: "ShareRights | None"
+    rights: Rights | None
     share_partitions: "SharePartitions | None"
     bytes_out: int
     is_stopping: bool
@@ -339,5 +331,5 @@ def readable_topics(
     shares: SharePartitions, context: RequestContext, api_key: int
 ) -> Callable[[str], bool]:
     """Return a function: whether a request's principal may read a topic."""
-    rights = shares.broker.share_rights
-    return (lambda _: True) if rights is None else rights(context, api_key)
+    rights = shares.broker.rights
+    return (lambda _: True) if rights is None else rights.share_rights(context, api_key)

@@ -135,10 +135,7 @@ class Guards(dict[int, Handle]):
 
     def join(self, broker: "Broker") -> None:
         """Let a broker ask for rights that its requests' guards cannot see."""
-        broker.fetch_rights = self.fetch_rights
-        broker.share_rights = self.share_rights
-        broker.topic_rights = self.topic_rights
-        broker.creation_rights = self.creation_rights
+        broker.rights = self
 
     def follow(self, delta: MetadataDelta) -> None:
         """Apply the delta to a committed image: decisions change, also for open connections."""

@@ -6,7 +6,7 @@ Later appends wait for the next flush, so that many answers share one fsync. The
 
 from collections.abc import Iterator
 
-from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.replicas import Replicas
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.node.outputs import FlushLogs
 from kraft_wire.storage.log import Log, PendingFlush
@@ -17,8 +17,8 @@ __all__ = ["Flushing"]
 class Flushing:
     """The flush in progress, and its partitions."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
         self._started = 0
         self._running: dict[tuple[str, int], tuple[Log, PendingFlush]] | None = None
 
@@ -26,7 +26,7 @@ class Flushing:
         """Return a flush of all waiting partitions, None while another one is running."""
         if self._running is not None:
             return None
-        partitions, self._broker.unflushed = self._broker.unflushed, {}
+        partitions, self._replicas.unflushed = self._replicas.unflushed, {}
         self._running = {}
         for name, partition in partitions.items():
             log = partition.log
@@ -36,7 +36,7 @@ class Flushing:
             except StorageError as error:
                 partition.failed(error)
                 if not partition.offline:  # a full disk: tried again at the next event
-                    self._broker.unflushed[name] = partition
+                    self._replicas.unflushed[name] = partition
         if not self._running:
             self._running = None
             return None
@@ -54,7 +54,7 @@ class Flushing:
         ends: dict[tuple[str, int], Offset] = {}
         for name, (log, pending) in running.items():
             log.complete_flush(pending)
-            partition = self._broker.partitions.get(name)
+            partition = self._replicas.partitions.get(name)
             if partition is not None and partition.log is log:
                 ends[name] = pending.end_offset
         return ends

@@ -12,7 +12,7 @@ __all__ = ["replication_metrics"]
 def replication_metrics(broker: Broker) -> Iterator[Family]:
     """Yield the number of partitions with an incomplete ISR, and of changes of ISRs."""
     led = [each for each in broker.partitions.values() if each.is_leader and not each.offline]
-    leading = broker.leading
+    leading = broker.replicas.leading
     for name, is_counter, documentation, value in (
         ("leadercount", False, "Partitions led here.", len(led)),
         (

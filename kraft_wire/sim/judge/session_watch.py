@@ -32,7 +32,7 @@ def judge_session(
 def judge_follower(machine: MachineState, machines: Mapping[int, MachineState]) -> None:
     """Compare each fetcher's partitions with those that it sent, and with its leader's session."""
     assert machine.node is not None, machine.id
-    fetchers = machine.node.broker.fetchers
+    fetchers = machine.node.broker.replicas.fetchers
     for leader_id, fetcher in ({} if fetchers is None else fetchers.by_leader).items():
         handler = fetcher._session
         if not handler.epoch:

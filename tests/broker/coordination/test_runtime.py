@@ -131,8 +131,8 @@ class Counting(Leading):
         broker = self.broker
         log = BrokerCoordinatorLog(
             partition=lambda number: broker.partition(TOPIC, number),
-            appended=broker.appended,
-            flushed=broker.flushed,
+            appended=broker.replicas.appended,
+            flushed=broker.replicas.flushed,
             compression=Compression.NONE,
         )
         commits = CommitWaits(topic, broker.produce_purgatory, broker.complete, lambda: self.now_ms)

@@ -248,8 +248,7 @@ class Harness:
 
     # What handlers ask of a broker.
 
-    topic_rights: Any = None
-    creation_rights: Any = None
+    rights: Any = None
     share_persister: Any = None
     share_states: Any = None
 

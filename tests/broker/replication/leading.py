@@ -161,7 +161,7 @@ class Leading:
             broker_epoch=lambda: self.broker_epoch,
         )
         self.controller.broker = self.broker
-        self.flushing = Flushing(self.broker)
+        self.flushing = Flushing(self.broker.replicas)
         self._connections = 0
         self.publish()
 
@@ -296,7 +296,7 @@ class Leading:
         assert order is not None
         for pending in order.targets:
             pending.run()
-        self.broker.flushed(self.flushing.completed(1), self.now_ms)
+        self.broker.replicas.flushed(self.flushing.completed(1), self.now_ms)
 
     # -- the controller --------------------------------------------------------------------------
 

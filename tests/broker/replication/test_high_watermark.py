@@ -206,7 +206,7 @@ def test_a_flush_that_ends_after_the_leadership_commits_nothing() -> None:
     assert order is not None
     leading.change(leader=2, leader_epoch=1)
     assert order.run() is None
-    leading.broker.flushed(leading.flushing.completed(1), leading.now_ms)
+    leading.broker.replicas.flushed(leading.flushing.completed(1), leading.now_ms)
     assert leading.high_watermark == 0
 
 
@@ -304,7 +304,7 @@ def test_a_change_of_one_partition_does_not_touch_the_others_of_its_topic(
     def lead(partition: Partition, *_: object) -> None:
         taken.append(partition.topic_partition)
 
-    monkeypatch.setattr(leading.broker.leading, "lead", lead)
+    monkeypatch.setattr(leading.broker.replicas.leading, "lead", lead)
     leading.change(0, isr=(1,))
     assert taken == [TopicPartition(TOPIC, 0)]
     lost = leading.partition(1)

@@ -93,20 +93,20 @@ def test_topics_that_no_topology_may_have_are_left_to_the_handler(node: GuardedD
 
 
 def test_internal_topics_need_the_right_to_create_each(node: GuardedDoor) -> None:
-    rights = node.node.broker.creation_rights
+    rights = node.node.broker.rights
     assert rights is not None
     node.permit(TOPIC, "b", Op.CREATE)
     node.denied.clear()
-    may_create = rights(stranger())
+    may_create = rights.creation_rights(stranger())
     assert [may_create(name) for name in "abc"] == [False, True, False]
     assert len(node.denied) == 2, "the right on the cluster is asked for silently"
 
 
 def test_the_right_on_the_cluster_is_enough_for_all_internal_topics(node: GuardedDoor) -> None:
-    rights = node.node.broker.creation_rights
+    rights = node.node.broker.rights
     assert rights is not None
     node.permit(CLUSTER, CLUSTER_NAME, Op.CREATE)
-    assert all(map(rights(stranger()), ("a", "b")))
+    assert all(map(rights.creation_rights(stranger()), ("a", "b")))
 
 
 def test_a_described_group_with_a_hidden_topic_shows_nothing_else(node: GuardedDoor) -> None:

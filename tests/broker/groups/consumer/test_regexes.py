@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def test_topics_that_the_member_may_not_describe_do_not_match() -> None:
         asked.append(context.client_id)
         return lambda name: name != "tank"
 
-    harness.topic_rights = rights
+    harness.rights = SimpleNamespace(topic_rights=rights)
     send(harness, by_regex())
     assert matched(harness) == []
     harness.settle()
