@@ -1,33 +1,22 @@
 """One Kafka node: broker, controller or both over one metadata log, synchronous and deterministic.
 
-A host passes frames and time, and drains `outputs` after every call: `receive` → decoder → router
-→ handler of the broker, of the controller, or the replica of the quorum. The controller's records
-are appended through the quorum, committed, replayed, published to the broker, and only then
-answered. Late answers come from the broker's completions, the controller's and the replica's. There
-are no sockets, threads or clocks here. Read next: `opening`, `decoding`, `quorum_node` (with
-`raft_io` and `controller_host`), `broker_node`.
+A host passes frames and time, and drains `outputs` after every call: `receive` → decoder →
+`requests.handling` → handler of the broker, of the controller, or the replica of the quorum. The
+controller's records are appended through the quorum, committed, replayed, published to the broker,
+and only then answered. Late answers come from the broker's completions, the controller's and the
+replica's. There are no sockets, threads or clocks here. Read next: `opening`, `decoding`,
+`handling`, `answers`, `quorum_node` (with `raft_io` and `controller_host`), `broker_node`.
 """
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.apis.api import ListenerType, Owner
 from kraft_wire.apis.registry import owned, served
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.context import (
-    NO_REPLY,
-    PARKED,
-    ReplyTo,
-    RequestContext,
-    Silence,
-    Withheld,
-)
-from kraft_wire.broker.dispatch import Handle, handler
 from kraft_wire.broker.response_cache import NoAnswersOfImage
 from kraft_wire.controller.controller import Controller
-from kraft_wire.frozen import maker
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import DiskFull, RandomSource, ReportEvent, StorageError
@@ -39,49 +28,35 @@ from kraft_wire.node.disks.opening import open_directories
 from kraft_wire.node.disks.refused_appends import RefusedAppends
 from kraft_wire.node.events.metadata_events import MetadataEvents
 from kraft_wire.node.links.controller_requests import ControllerRequests
-from kraft_wire.node.outputs import Close, LimitsChanged, NoReply, Output, Peer, Rejection
+from kraft_wire.node.outputs import Close, LimitsChanged, Output, Peer, Rejection
 from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.node.quorum_node import QuorumNode
 from kraft_wire.node.quotas.levels import has_clients
-from kraft_wire.node.requests.decoding import Decoded, RequestDecoder, refused, unencodable
-from kraft_wire.node.requests.replies import encoded_reply, reply_of_bytes
+from kraft_wire.node.requests.answers import Answers
+from kraft_wire.node.requests.decoding import RequestDecoder
+from kraft_wire.node.requests.handling import RequestHandling
+from kraft_wire.node.requests.replies import reply_of_bytes
 from kraft_wire.node.requests.version_refusals import VersionRefusals
 from kraft_wire.node.security.configured import logins_of
 from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.wire.header import RequestHeader
-from kraft_wire.wire.message import Buffer, Message, UnencodableMessage
+from kraft_wire.wire.message import Buffer, Message
 
 if TYPE_CHECKING:
     from kraft_wire.node.controller.apis import ControllerApis
     from kraft_wire.node.links.broker_links import BrokerLinks
     from kraft_wire.node.links.forwarding import Forwarder
     from kraft_wire.node.links.peer_versions import PeerVersions
-    from kraft_wire.node.quotas.charge import Charge
     from kraft_wire.node.quotas.client_quotas import ClientQuotas
 
 __all__ = ["Node"]
 
-_new_context: Final = maker(RequestContext)
 _BROKERS: Final = frozenset(owned(Owner.BROKER, ListenerType.BROKER))
 """APIs that the broker itself answers; the controller decides its listeners' other requests."""
 
 
-class _InFlight(NamedTuple):
-    """A parked request, with the values that its answer needs."""
-
-    request_number: int
-    header: RequestHeader
-    charge: "Charge | None"
-
-
 class Node:
     """A running node; the constructor opens it, `stop` closes it as Kafka does."""
-
-    _handler: Callable[[int], Handle] = staticmethod(handler)
-    """Returns the handler of a broker's API; guarded if an authorizer is configured."""
-    quotas: "ClientQuotas | None" = None
-    """The quotas of clients; None until the first one is set."""
 
     def __init__(
         self,
@@ -101,13 +76,11 @@ class Node:
         self.config = config
         self.outputs: list[Output] = []
         self.random_source = random_source
-        self.requests_by_api: defaultdict[int, int] = defaultdict(int)
         self._own_requests: list[tuple[str, Message]] = []
         """The broker's requests to the controller, by tag; the pump sends them."""
         self._quorum_deadline_ms: int | None = None
         """The quorum's share in `deadline_ms`, None after the pump, which may change it."""
-        self._parked: dict[int, _InFlight] = {}
-        self._parked_max = config.settings.integer("purgatory.max.requests")
+        self._answers = Answers(config.settings.integer("purgatory.max.requests"))
         self._flush_ids, self._limits, self._is_stopped = count(1), config.limits, False
         self._refused_appends, self._guards = RefusedAppends(report), guards_of(config, report)
         self.stores = store_changes(config, report)
@@ -138,6 +111,14 @@ class Node:
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
         make = self._new_broker_node
         self._broker = make(fs, report, links, now_ms) if config.is_broker else None
+        self._requests = RequestHandling(
+            self._answers,
+            None if self._broker is None else self._broker.broker,
+            self._quorum,
+            self._controller_listeners,
+            self._guards,
+            self.stores,
+        )
         self.logins = logins_of(config, self._decoder_of, self._image, random_source)
         self._quorum.start(now_ms, wall_ms)
         self._pump(now_ms, wall_ms)
@@ -165,7 +146,6 @@ class Node:
             self._refused_appends,
         )
         if self._guards is not None:
-            self._handler = self._guards.__getitem__
             self._guards.join(node.broker)
             node.broker.described_topics = NoAnswersOfImage()
         return node
@@ -202,9 +182,19 @@ class Node:
         return self._quorum.apis
 
     @property
+    def quotas(self) -> "ClientQuotas | None":
+        """The quotas of clients; None until the first one is set."""
+        return self._requests.quotas
+
+    @property
+    def requests_by_api(self) -> Mapping[int, int]:
+        """Numbers of requests by API key."""
+        return self._requests.by_api
+
+    @property
     def parked_count(self) -> int:
         """Requests with a late response."""
-        return len(self._parked)
+        return len(self._answers.parked)
 
     @property
     def appends_refused_count(self) -> int:
@@ -245,7 +235,9 @@ class Node:
             if isinstance(decoded, tuple):
                 if of_broker_alone:
                     of_broker_alone = decoded[0].api_key in _BROKERS
-                self._handle(peer, decoded, len(frame), of_broker_alone, now_ms, wall_ms)
+                self._requests.handle(
+                    self.outputs, peer, decoded, len(frame), of_broker_alone, now_ms, wall_ms
+                )
             elif isinstance(decoded, Rejection):
                 self.outputs.append(Close(peer.connection_id, decoded))
             else:
@@ -263,8 +255,9 @@ class Node:
         self._quorum.tick(now_ms, wall_ms)
         self._refused_appends.tick(now_ms)
         self._version_refusals.tick(now_ms)
-        if self.quotas is not None:
-            self.quotas.tick(self.outputs, now_ms)
+        quotas = self._requests.quotas
+        if quotas is not None:
+            quotas.tick(self.outputs, now_ms)
         if self._broker is not None:
             self._broker.tick(now_ms, wall_ms)
             self._ask_controller(now_ms, wall_ms)
@@ -276,8 +269,9 @@ class Node:
         deadline_ms = self._quorum_deadline_ms
         if deadline_ms is None:
             deadline_ms = self._quorum_deadline_ms = self._quorum.deadline_ms()
-        if self.quotas is not None:
-            deadline_ms = min(deadline_ms, self.quotas.throttled.deadline_ms() or deadline_ms)
+        quotas = self._requests.quotas
+        if quotas is not None:
+            deadline_ms = min(deadline_ms, quotas.throttled.deadline_ms() or deadline_ms)
         return deadline_ms if self._broker is None else min(deadline_ms, self._broker.deadline_ms())
 
     def flushed(self, flush_id: int, now_ms: int, wall_ms: int) -> None:
@@ -322,11 +316,12 @@ class Node:
 
     def connection_closed(self, connection_id: int) -> None:
         """Drop a closed connection and its parked request."""
-        if self.quotas is not None:
-            self.quotas.throttled.forget(connection_id)
+        quotas = self._requests.quotas
+        if quotas is not None:
+            quotas.throttled.forget(connection_id)
         if self._broker is not None:
             self.broker.connection_closed(connection_id)
-        if self._parked.pop(connection_id, None) is None:
+        if self._answers.parked.pop(connection_id, None) is None:
             return
         for late in (self._guards, self.stores):
             if late is not None:
@@ -373,14 +368,15 @@ class Node:
 
     def _follow_quotas(self, image: MetadataImage) -> None:
         """Enforce the quotas of an image; the first one brings the modules."""
-        if self.quotas is None:
+        quotas = self._requests.quotas
+        if quotas is None:
             from kraft_wire.node.quotas.client_quotas import ClientQuotas
 
-            self.quotas = ClientQuotas(self.config.settings, self._controller_listeners)
-            self.controller.topic_change_quota = self.quotas
+            quotas = ClientQuotas(self.config.settings, self._controller_listeners)
+            self._requests.quotas = self.controller.topic_change_quota = quotas
             if self._broker is not None:
-                self.broker.fetch_quota = self.quotas
-        self.quotas.follow(image.client_quotas)
+                self.broker.fetch_quota = quotas
+        quotas.follow(image.client_quotas)
 
     def _retire(self, now_ms: int) -> None:
         """Stop the broker: it leads no partition any more."""
@@ -408,67 +404,6 @@ class Node:
         else:
             first.note_error(None, error)
         self._refused_appends.note(first, METADATA_PARTITION)
-
-    # -- requests --------------------------------------------------------------------------------
-
-    def _handle(
-        self,
-        peer: Peer,
-        decoded: Decoded,
-        size_bytes: int,
-        of_broker_alone: bool,
-        now_ms: int,
-        wall_ms: int,
-    ) -> None:
-        header, request, _ = decoded  # bytes after the body are tolerated
-        api_key, connection_id = header.api_key, peer.connection_id
-        peer.client_id = header.client_id
-        self.requests_by_api[api_key] += 1
-        context = _new_context(
-            connection_id,
-            peer.requests_count,
-            header.api_version,
-            now_ms,
-            wall_ms,
-            header.client_id,
-            peer.client_host,
-            peer.listener,
-            peer.principal,
-        )
-        if self.quotas is not None:
-            peer.charge = self.quotas.charge(context, header, request, size_bytes)
-        try:
-            if of_broker_alone:
-                assert self._broker is not None, "this node is not a broker"
-                answer = self._handler(api_key)(self._broker.broker, context, request)
-            else:
-                answer = self._ask_apis(context, request)
-        except UnencodableMessage as problem:  # before anything was written
-            self.outputs.append(Close(connection_id, unencodable(header, problem)))
-            return
-        if isinstance(answer, Message):
-            self._answer(connection_id, header, answer, peer.charge, now_ms)
-        elif answer is PARKED:
-            self._park(context, _InFlight(peer.requests_count, header, peer.charge))
-        else:
-            self._be_silent(connection_id, answer, peer.charge, now_ms)
-
-    def _park(self, context: RequestContext, waiting: _InFlight) -> None:
-        """Park a request that is answered later, unless there are too many."""
-        self._parked[context.connection_id] = waiting
-        if len(self._parked) > self._parked_max:
-            refusal = refused(waiting.header, "too_many_parked_requests")
-            self.outputs.append(Close(context.connection_id, refusal))
-
-    def _ask_apis(self, context: RequestContext, request: Message) -> Message | Withheld:
-        if context.listener in self._controller_listeners:
-            return self.controller_apis.handle(context, request)
-        stores, guards, handle = self.stores, self._guards, self.controller_apis.handle_client
-        if stores is None or request.API_KEY not in stores.apis:
-            return handle(context, request)
-        if guards is not None and not guards.may_alter_brokers(context, request.API_KEY):
-            return handle(context, request)  # refused there, without a look at files
-        return stores.handle(context, request, self.raft.committed.image, handle)
 
     def _ask_controller(self, now_ms: int, wall_ms: int) -> None:
         """Send the broker's requests to the controller, and those that answers cause."""
@@ -541,7 +476,7 @@ class Node:
                 self.outputs.append(Close(to.connection_id, None))
             else:
                 late = answer if self.stores is None else self.stores.finished(to, answer)
-                self._complete(to, late, now_ms)
+                self._answers.complete(self.outputs, to, late, now_ms)
 
     def _complete_all(self, broker: Broker, now_ms: int) -> None:
         completions, broker.completions = broker.completions, []
@@ -549,44 +484,7 @@ class Node:
             finished = self._guards.finished
             completions = [(to, finished(to, response)) for to, response in completions]
         for reply_to, response in completions:
-            self._complete(reply_to, response, now_ms)
-
-    def _complete(self, reply_to: ReplyTo, response: Message | Silence, now_ms: int) -> None:
-        """Answer a parked request, unless its connection is closed."""
-        connection_id = reply_to.connection_id
-        parked = self._parked.get(connection_id)
-        if parked is None or parked.request_number != reply_to.request_number:
-            return
-        del self._parked[connection_id]
-        if isinstance(response, Message):
-            self._answer(connection_id, parked.header, response, parked.charge, now_ms)
-        else:
-            self._be_silent(connection_id, response, parked.charge, now_ms)
-
-    def _answer(
-        self,
-        connection_id: int,
-        header: RequestHeader,
-        answer: Message,
-        charge: "Charge | None",
-        now_ms: int,
-    ) -> None:
-        """Answer a request; one with a charge pays for it first."""
-        if charge is not None:
-            assert self.quotas is not None, "a charge is made with them"
-            answer = self.quotas.answered(charge, answer, self.outputs, now_ms)
-        self.outputs.append(encoded_reply(connection_id, header, answer))
-
-    def _be_silent(
-        self, connection_id: int, answer: Silence, charge: "Charge | None", now_ms: int
-    ) -> None:
-        if answer is not NO_REPLY:
-            self.outputs.append(Close(connection_id, None))
-            return
-        if charge is not None:
-            assert self.quotas is not None, "a charge is made with them"
-            self.quotas.silent(charge, self.outputs, now_ms)
-        self.outputs.append(NoReply(connection_id))
+            self._answers.complete(self.outputs, reply_to, response, now_ms)
 
 
 def _cluster_id(directory: LogDirectory) -> str:

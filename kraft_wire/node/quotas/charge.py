@@ -1,15 +1,26 @@
 """Who pays for a request: a user and a client id."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from kraft_wire.frozen import slotted
 from kraft_wire.wire.header import RequestHeader
+from kraft_wire.wire.message import Message
 
 __all__ = ["Charge"]
 
 
-class TimeQuota(Protocol):
-    """The quota on the time of requests."""
+class Quotas(Protocol):
+    """The quotas that a request pays; `outputs` are the node's, which import this module."""
+
+    def answered(
+        self, charge: "Charge", answer: Message, outputs: list[Any], now_ms: int
+    ) -> Message:
+        """Measure an answered request; return the answer with its throttle time."""
+        ...
+
+    def silent(self, charge: "Charge", outputs: list[Any], now_ms: int) -> None:
+        """Measure a request that is answered by silence."""
+        ...
 
     def took(self, charge: "Charge", seconds: float, now_ms: int) -> None:
         """Count the time that the node's thread spent on a request."""
@@ -24,7 +35,7 @@ class Charge:
     client_id: str
     connection_id: int
     header: RequestHeader
-    time_quota: TimeQuota
+    quotas: Quotas
     produced_bytes: int | None = None
     """Size of a Produce request."""
     is_fetch: bool = False
@@ -34,4 +45,4 @@ class Charge:
 
     def spend(self, seconds: float, now_ms: int) -> None:
         """Count the time that the node's thread spent on this request."""
-        self.time_quota.took(self, seconds, now_ms)
+        self.quotas.took(self, seconds, now_ms)

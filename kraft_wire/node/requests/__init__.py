@@ -1,1 +1,1 @@
-"""Requests as a node reads and answers them: frames decoded, refusals named, answers encoded."""
+"""Requests of a node: frames decoded, refusals named, handlers called, answers kept and encoded."""
