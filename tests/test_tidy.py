@@ -49,6 +49,7 @@ BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "manager", "mi
 """Names that say nothing; name the noun that the module is about."""
 
 LEFTOVERS = re.compile(r"\b(FIXME|XXX|HACK|NotImplementedError|simplified)\b")
+IMPORTED_FROM = re.compile(r"^\s*from (kraft_wire[\w.]*) import", re.MULTILINE)
 TODO = re.compile(r"\bTODO\b(?!\(#\d+\))")
 BARE_IGNORE = re.compile(r"#\s*type:\s*ignore(?!\[[\w, -]+\]\s+#\s*\S)")
 BARE_NOQA = re.compile(r"#\s*noqa(?!:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*\s+#\s*\S)")
@@ -245,6 +246,23 @@ def test_package_files_only_import_and_export() -> None:
         imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
         if imports and not any(isinstance(node, ast.Assign | ast.AnnAssign) for node in body):
             offences.append(f"{module.path}: imports without __all__")
+    report(offences)
+
+
+def test_package_that_exports_names_is_imported_by_its_own_name() -> None:
+    """Names that every reader imports from the modules inside need no second place."""
+    imported = {
+        (name, reader.path)
+        for reader in (*modules(), *tidiness.beside_the_product())
+        for name in IMPORTED_FROM.findall(reader.text)
+    }
+    offences = []
+    for module in modules():
+        if module.path.endswith("/__init__.py") and IMPORTED_FROM.search(module.text):
+            folder = module.path.removesuffix("__init__.py")
+            users = [path for name, path in imported if name == module.dotted_name]
+            if all(path.startswith(folder) for path in users):
+                offences.append(f"{module.path}: exports names that nothing imports from it")
     report(offences)
 
 

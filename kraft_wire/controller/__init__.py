@@ -2,7 +2,3 @@
 
 Read `controller.py`, `requests.py` and `dispatch.py`, then the modules named like their APIs.
 """
-
-from kraft_wire.controller.controller import Controller, ControllerResult
-
-__all__ = ["Controller", "ControllerResult"]

@@ -3,23 +3,3 @@
 `definition.py` is the vocabulary; `topic.py`, `broker.py` and `group.py` are the tables of release
 4.3.1; `values.py` parses; `node_settings.py` layers file, dynamic defaults and dynamic values.
 """
-
-from kraft_wire.settings.definition import (
-    ConfigKey,
-    ConfigKind,
-    ConfigSource,
-    ConfigValue,
-    UpdateMode,
-)
-from kraft_wire.settings.values import InvalidConfigValue, format_value, parse_value
-
-__all__ = [
-    "ConfigKey",
-    "ConfigKind",
-    "ConfigSource",
-    "ConfigValue",
-    "InvalidConfigValue",
-    "UpdateMode",
-    "format_value",
-    "parse_value",
-]

@@ -5,8 +5,3 @@ Read `states` (the machine as a table) and `transition`; then `init_producer_id`
 partitions; `records` and `replay` for the log; `shard` writes every change, `coordinator` joins the
 shards to the runtime (`broker/coordination/`). Not here: the side of partitions and groups.
 """
-
-from kraft_wire.broker.transactions.assembly import transaction_coordinator
-from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
-
-__all__ = ["TransactionCoordinator", "transaction_coordinator"]

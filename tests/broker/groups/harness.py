@@ -23,11 +23,12 @@ from kraft_wire.broker.coordination.log import (
 from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.coordination.topic import CoordinatorTopicCreation
 from kraft_wire.broker.dispatch import handler
-from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
 from kraft_wire.broker.groups.assembly import offsets_topic
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.metadata_hash import TopicHashes
 from kraft_wire.broker.groups.consumer.topic_versions import TopicVersions
+from kraft_wire.broker.groups.coordinator import GroupCoordinator
+from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.object_sizes import (
     GROUP_BYTES,
     PARTITION_BYTES,
