@@ -14,6 +14,7 @@ from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, TRANSACTION
 from kraft_wire.sim.workload import Workload
 
 __all__ = [
+    "INDEX_INTERVAL_BYTES",
     "KINDS",
     "MESSAGE_BYTES_MAX",
     "LogRules",
@@ -23,6 +24,7 @@ __all__ = [
     "topic_settings",
 ]
 
+INDEX_INTERVAL_BYTES: Final = 0
 MESSAGE_BYTES_MAX: Final = 2_000
 KINDS: Final = ("compact", "compact-delete", "keep-bytes", "keep-ms", "append-time")
 _TIME_ENTRY_BYTES: Final = 12
@@ -83,7 +85,7 @@ def topic_settings(topic: str, data: Workload) -> dict[str, object]:
     found: dict[str, object] = {
         "cleanup.policy": ",".join(name for name, is_set in policies if is_set),
         "delete.retention.ms": rules.delete_retention_ms,
-        "index.interval.bytes": 0,
+        "index.interval.bytes": INDEX_INTERVAL_BYTES,
         "max.message.bytes": MESSAGE_BYTES_MAX,
         "message.timestamp.after.max.ms": _LONG_MAX,
         "message.timestamp.type": "LogAppendTime" if rules.is_append_time else "CreateTime",
@@ -107,6 +109,6 @@ def settings_for_upkeep(data: Workload) -> dict[str, object]:
     return {
         "log.cleaner.backoff.ms": 1_000,
         "log.retention.check.interval.ms": 1_000,
-        "log.index.interval.bytes": 0,
+        "log.index.interval.bytes": INDEX_INTERVAL_BYTES,
         "log.index.size.max.bytes": (data.offsets_segment_batches + 1) * _TIME_ENTRY_BYTES,
     }

@@ -1,5 +1,6 @@
 """Each invariant of compacted and shortened logs, with the violation that it is there to find."""
 
+import struct
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.upkeep_topics import rules_of
 from kraft_wire.sim.workload import Workload
+from kraft_wire.storage.producers.producer_state import ProducerStates
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
@@ -79,7 +81,12 @@ class Stage:
         self.judge.after(self.machine, event)
 
     def segment(self, base: int, *batches: bytes, high_watermark: int | None = None) -> None:
-        """Begin a segment and append batches to it; all is committed unless told."""
+        """Begin a segment and append batches to it; all is committed unless told.
+
+        The roll has taken a snapshot of producers that are all idle for too long.
+        """
+        path = f"{self.directory}/{base:020d}.snapshot"
+        self.fs.open(path, create=True).pwrite(ProducerStates().snapshot(), 0)
         file = self.fs.open(f"{self.directory}/{base:020d}.log", create=True)
         for data in batches:
             file.pwrite(data, file.size_bytes())
@@ -295,7 +302,11 @@ def an_aborted_record_supersedes_another() -> None:
     data = transactions_of_another_leader(-1, 0, 7, 2, is_append_time=False)
     batches, _ = read_batches(data, 0, FileNode(b""))
     stage.truth.producers[7] = (0, 1)
-    stage.segment(1, batches[2].data, batches[3].data)  # the one that is aborted, and its marker
+    first, marker = batches[2:4]  # the one that is aborted, and its marker
+    index = stage.fs.open(f"{stage.directory}/{1:020d}.txnindex", create=True)
+    entry = (7, first.base_offset, marker.base_offset, marker.end_offset)
+    index.pwrite(struct.pack(">hqqqq", 0, *entry), 0)
+    stage.segment(1, first.data, marker.data)
     at = stage.log.log_end_offset
     stage.segment(at, batch(at, (b"c", b"3")))
     stage.compacts(0)

@@ -43,6 +43,8 @@ class ReplicaWatch:
     """The node's segments, to see whether they are other ones."""
     unclean_since_ms: int | None = None
     """Since when compaction is overdue, by the node's clock."""
+    compared: dict[str, object] = field(default_factory=dict)
+    """Name -> state of the files beside sealed segments that were compared with the log."""
 
     @property
     def high_watermark(self) -> int:
@@ -61,6 +63,7 @@ class ReplicaWatch:
         self.partition = None
         self.log_start, self.has_led, self.segments = -1, False, []
         self.unclean_since_ms = None
+        self.compared = {}
 
     def led_between(self, before: int, now: int) -> int:
         """Return the newest leader epoch of this broker between two that it had, -1 for none.

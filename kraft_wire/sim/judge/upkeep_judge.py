@@ -20,8 +20,9 @@ from kraft_wire.sim.judge.log_watch import SeenBatch
 from kraft_wire.sim.judge.reduced_batches import BatchFacts, difference, facts_of, open_transactions
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.replica_watch import ReplicaWatch
+from kraft_wire.sim.judge.segment_files import SegmentFiles
 from kraft_wire.sim.machine_state import MachineState, running
-from kraft_wire.sim.upkeep_topics import LogRules
+from kraft_wire.sim.upkeep_topics import INDEX_INTERVAL_BYTES, LogRules
 from kraft_wire.storage.log import Log
 
 __all__ = ["UpkeepJudge"]
@@ -41,6 +42,7 @@ class UpkeepJudge:
 
     def __init__(self, judge: ReplicaJudge) -> None:
         self.judge = judge
+        self.files = SegmentFiles(judge, interval_bytes=INDEX_INTERVAL_BYTES)
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -50,7 +52,8 @@ class UpkeepJudge:
         for watch, partition in self._ruled(machine):
             log = cast(Log, partition.log)
             before, watch.log_start = watch.log_start, log.log_start_offset
-            if watch.segments != log.segments:
+            are_others = watch.segments != log.segments
+            if are_others:
                 watch.segments = list(log.segments)
                 watch.look()
             assert isinstance(watch.log, DataLogWatch), watch.truth.name
@@ -59,6 +62,8 @@ class UpkeepJudge:
                 self._edited(watch, edit, before)
             if watch.log_start != before:
                 self._start_moved(watch, before, event, edits)
+            if are_others:
+                self.files.look_at(watch)
             watch.has_led = partition.is_leader
 
     def about_to_die(self, machine: MachineState) -> None:
