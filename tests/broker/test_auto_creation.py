@@ -98,6 +98,23 @@ def test_whoever_invents_names_does_not_make_the_broker_remember_all_of_them() -
     assert sum(map(len, names_asked(broker))) == 10_000
 
 
+@pytest.mark.parametrize("version", [4, 8, 9, 13])
+def test_nothing_is_created_for_a_client_that_forbids_it(version: int) -> None:
+    broker = broker_of()
+    topics = [MetadataRequestTopic(name="new")]
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    answered = metadata.handle(broker, context(version), request).encode(version)
+    (topic,) = MetadataResponse.decode(answered, version)[0].topics
+    assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert names_asked(broker) == []
+
+
+def test_nothing_is_created_where_the_operator_forbids_it() -> None:
+    broker = broker_of(auto_create_topics_enable="false")
+    assert ask(broker, "new") == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert names_asked(broker) == []
+
+
 # -- with whose defaults -----------------------------------------------------------------------
 
 

@@ -84,6 +84,27 @@ def test_pages_follow_the_cursor_to_the_end(broker: Broker) -> None:
     assert pages == [[("a", [0, 1])], [("b", [0, 1])], [("b", [2])]]
 
 
+@pytest.mark.parametrize("limit", range(1, 12))
+@pytest.mark.parametrize("first", [("a", 0), ("a", 1), ("b", 0), ("b", 2), ("c", 1), ("d", 0)])
+def test_pages_of_any_size_from_anywhere_are_full_and_show_each_partition_once(
+    limit: int, first: tuple[str, int]
+) -> None:
+    counts = {"a": 2, "b": 3, "c": 2, "d": 1}
+    topics = {name: [partition_image(at) for at in range(count)] for name, count in counts.items()}
+    broker = small_broker(image_of(topics))
+    shown: list[tuple[str, int]] = []
+    cursor: tuple[str, int] | None = first
+    while cursor is not None:
+        response = ask(broker, [], limit=limit, cursor=cursor)
+        page = [(name, at) for name, numbers in page_of(response) for at in numbers]
+        shown += page
+        cursor = cursor_of(response)
+        assert len(page) == limit or cursor is None
+    assert shown == [
+        each for name in counts for at in range(counts[name]) if (each := (name, at)) >= first
+    ]
+
+
 def test_page_that_ends_with_a_topic_points_to_the_next_ones_beginning(broker: Broker) -> None:
     assert cursor_of(ask(broker, ["a", "b"], limit=2)) == ("b", 0)
 

@@ -64,6 +64,8 @@ def test_codecs_are_left_to_the_validation_from_version_7_on(data: bytes, versio
 
 CORRUPT = with_field(">i", 8, 13)
 TRANSACTIONAL = with_field(">h", 21, 16)
+EMPTY_TRANSACTIONAL = TRANSACTIONAL[:8] + (49).to_bytes(4, "big") + TRANSACTIONAL[12:61]
+"""A head alone is the smallest batch."""
 
 
 @pytest.mark.parametrize(
@@ -73,6 +75,7 @@ TRANSACTIONAL = with_field(">h", 21, 16)
         ([None, b"", BATCH[:60], with_field(">b", 16, 3)], "found in record: 3"),
         ([BATCH, memoryview(BATCH + CORRUPT)], None),
         ([TRANSACTIONAL, CORRUPT], None),
+        ([EMPTY_TRANSACTIONAL, CORRUPT], None),
         ([CORRUPT, TRANSACTIONAL], "size 13 is less"),
         ([with_field(">i", 8, 48)], None),
     ],

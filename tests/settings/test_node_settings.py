@@ -1,11 +1,18 @@
 """Layers of a broker's settings, and the topic values that follow from them."""
 
+from dataclasses import fields
+
 import pytest
 
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.broker.share_fetch.share_settings import ShareGroupSettings, ShareSettings
 from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.settings.node_settings import NodeSettings, topic_sources, topic_values
 from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.settings.values import InvalidConfigValue
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.snapshots.cleaning import SnapshotRetention
+from tests.broker.small_broker import image_of
 
 
 def test_own_dynamic_value_beats_default_beats_file_beats_built_in() -> None:
@@ -69,3 +76,20 @@ def test_own_value_of_a_topic_beats_the_broker() -> None:
     assert topic_values(own, settings)["segment.bytes"] == 1_048_576
     sources = [place.source for place in topic_sources(TOPIC_KEYS["segment.bytes"], own, settings)]
     assert sources == [ConfigSource.TOPIC, ConfigSource.STATIC_BROKER, ConfigSource.DEFAULT]
+
+
+def test_defaults_of_the_broker_and_of_share_groups_are_those_of_their_keys() -> None:
+    assert BrokerSettings() == BrokerSettings.of(NodeSettings())
+    image, settings = image_of({}), BrokerSettings()
+    assert ShareSettings(lambda: image, lambda: settings).of("group") == ShareGroupSettings()
+
+
+def test_defaults_of_metadata_snapshots_and_logs_are_those_of_their_keys() -> None:
+    node = NodeSettings()
+    keys = ("metadata.max.retention.bytes", "metadata.max.retention.ms")
+    assert SnapshotRetention() == SnapshotRetention(*map(node.integer, keys))
+    log = LogConfig()
+    defaults = topic_values({}, node)
+    names = [each.name for each in fields(LogConfig) if each.name != "texts"]
+    found = {name: getattr(log, name) for name in names}
+    assert found == {name: defaults[name.replace("_", ".")] for name in names}

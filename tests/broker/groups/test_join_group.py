@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message
 from tests.broker.groups.harness import Harness
 from tests.broker.groups.ready_groups import (
     begin_loading,
@@ -12,8 +15,11 @@ from tests.broker.groups.ready_groups import (
     lose_coordination,
     stable_group,
     three_members,
+    with_topic,
 )
 from tests.broker.groups.requests import Member
+from tests.broker.groups.test_consumer_group_heartbeat import joining as consumer_joining
+from tests.broker.groups.test_streams_group_heartbeat import joining as streams_joining
 
 
 @pytest.mark.parametrize("version", range(10))
@@ -124,3 +130,15 @@ def test_errors_in_order() -> None:
     assert nobody.join_once().error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     harness.settle()
     assert nobody.join_once().error == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("kind", [consumer_joining, streams_joining], ids=["consumer", "streams"])
+def test_a_member_without_a_consumers_protocol_does_not_join_members_of_another_kind(
+    kind: Callable[[], Message],
+) -> None:
+    harness = with_topic()
+    assert harness.send(kind(), kind().MAX_VERSION).error == ErrorCode.NONE
+    classic = Member(harness, protocol_type="connect")
+    for _ in range(2):
+        assert classic.join().error == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert classic.member_id == ""

@@ -75,6 +75,27 @@ def test_deleting_offsets_of_unknown_groups_topics_or_other_protocols_is_refused
     assert harness.send(delete_request("connect"), 0).error == ErrorCode.NON_EMPTY_GROUP
 
 
+def test_a_topic_with_partitions_that_do_not_exist_is_answered_once_those_first() -> None:
+    """As 4.3.1, which checks the places before it asks the coordinator."""
+    harness = with_topic()
+    harness.create_topic("another", 2)
+    Member(harness).commit()
+    topics = [
+        OffsetDeleteRequestTopic(
+            name=name,
+            partitions=[OffsetDeleteRequestPartition(partition_index=at) for at in (0, 7, 1)],
+        )
+        for name in ("topic", "nowhere", "another")
+    ]
+    response = harness.send(OffsetDeleteRequest(group_id="group", topics=topics), 0).response
+    unknown, none = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NONE
+    known = [(7, unknown), (0, none), (1, none)]
+    assert [
+        (topic.name, [(each.partition_index, each.error_code) for each in topic.partitions])
+        for topic in response.topics
+    ] == [("topic", known), ("nowhere", [(at, unknown) for at in (0, 7, 1)]), ("another", known)]
+
+
 def test_errors_in_order() -> None:
     harness = with_topic()
 

@@ -143,12 +143,12 @@ class Follower:
         decoded, _ = FetchResponse.decode(response.encode(version), version)
         self.fetcher.answered(decoded, self.now_ms, WALL_MS)
 
-    def answer_offset(self, offset: int, error: int = 0) -> None:
+    def answer_offset(self, offset: int, error: int = 0, name: str = "t") -> None:
         """Answer the ListOffsets that is under way."""
         partition = ListOffsetsPartitionResponse(
             partition_index=0, error_code=error, timestamp=-1, offset=offset
         )
-        topic = ListOffsetsTopicResponse(name="t", partitions=[partition])
+        topic = ListOffsetsTopicResponse(name=name, partitions=[partition])
         self.fetcher.answered(ListOffsetsResponse(topics=[topic]), self.now_ms, WALL_MS)
 
     def said(self) -> list[str]:

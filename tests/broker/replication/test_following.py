@@ -536,6 +536,32 @@ def test_a_log_that_ends_before_the_leader_s_begins_begins_anew_there() -> None:
     assert position(follower) == (500, -1, 5)
 
 
+def test_an_answer_about_partitions_that_nobody_asked_for_changes_nothing() -> None:
+    follower = Follower()
+    log = follower.make(batches=[batch_bytes(0, count=3, epoch=2)], high_watermark=3)
+    follower.follow(epoch=5)
+    out_of_range(follower)
+    follower.offsets_request()
+    follower.answer_offset(1, name="other")
+    assert log.log_end_offset == 3
+    follower.now_ms += BACKOFF_MS
+    follower.request()
+    assert follower.remembered["t", 0].fetch_offset == 3
+
+
+@pytest.mark.parametrize("epoch", [5, 6])
+def test_an_answer_for_a_partition_that_is_followed_anew_changes_nothing(epoch: int) -> None:
+    follower = Follower()
+    log = follower.make(batches=[batch_bytes(0, count=3, epoch=2)], high_watermark=3)
+    follower.follow(epoch=5)
+    out_of_range(follower)
+    follower.offsets_request()
+    follower.fetchers.forget(follower.partitions[TopicPartition("t", 0)])
+    follower.follow(epoch=epoch)
+    follower.answer_offset(1)
+    assert log.log_end_offset == 3
+
+
 def begin_anew(follower: Follower) -> None:
     """The leader's log is from 500 to 900."""
     out_of_range(follower)

@@ -73,6 +73,20 @@ def test_durations_are_counted_from_the_start_of_the_transaction(listed: Coordin
     assert names(listed, 1, duration_filter=listed.wall_ms + 1) == []
 
 
+def test_a_transaction_that_began_this_millisecond_lasts_no_longer_than_zero(
+    listed: Coordinating,
+) -> None:
+    """As `TransactionStateManager.listTransactionStates`: longer than the filter, not as long."""
+    fresh = listed.producer("fresh")
+    fresh.init()
+    fresh.add(0)
+    assert names(listed, 1, duration_filter=0) == ALL
+    assert names(listed, 1, duration_filter=-1) == sorted([*ALL, "fresh"])
+    listed.advance(1)
+    assert names(listed, 1, duration_filter=1) == ALL
+    assert names(listed, 1, duration_filter=0) == sorted([*ALL, "fresh"])
+
+
 def test_a_pattern_matches_whole_ids(listed: Coordinating) -> None:
     assert names(listed, transactional_id_pattern="") == ALL
     assert names(listed, transactional_id_pattern="ong") == []

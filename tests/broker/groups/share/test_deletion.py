@@ -72,6 +72,20 @@ def test_a_group_whose_state_cannot_be_deleted_stays() -> None:
     assert errors(again) == {"group": 0}
 
 
+def test_groups_are_deleted_together_once_the_state_of_each_is_gone() -> None:
+    harness = left()
+    send(harness, joining(group_id="second"))
+    harness.share_persister.take().answer()
+    send(harness, leaving(group_id="second"))
+    reply = delete(harness, "second", "group")
+    calls = [each for each in harness.share_persister.calls if each.verb == "delete"]
+    assert len(calls) == 2
+    calls[0].answer()
+    assert reply.is_parked
+    calls[1].answer(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert sorted(errors(reply).items()) == [("group", 15), ("second", 0)]
+
+
 def test_a_group_that_gets_a_member_meanwhile_stays() -> None:
     """932-ADMIN-09."""
     harness = left()
