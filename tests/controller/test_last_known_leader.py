@@ -18,6 +18,7 @@ def changed(
     leader: int = 1,
     last: tuple[int, ...] = (),
     in_sync: tuple[int, ...] = (1, 2, 3),
+    level: int = 25,
 ) -> PartitionChangeRecord:
     """Make the ISR of replicas 1, 2, 3 another one; of the brokers these are alive."""
     before: PartitionImage = partition_image(
@@ -25,7 +26,7 @@ def changed(
     )
     given = image_of({"t": [before]}, [broker_image(each) for each in (1, 2, 3)])
     values = {slot: getattr(given, slot) for slot in type(given).__slots__}
-    features = {METADATA_VERSION: 25, ELR_VERSION: int(keeps_elr)}
+    features = {METADATA_VERSION: level, ELR_VERSION: int(keeps_elr)}
     image = MetadataImage(**{**values, "finalized_features": features})
     elections = Elections.of(image, image.topics_by_name["t"], NodeSettings())
     change = PartitionChange(elections, before, accepts=lambda broker_id: broker_id in alive)
@@ -73,3 +74,17 @@ def test_replicas_stay_eligible_only_where_elr_is_kept(keeps_elr: bool) -> None:
     made = changed((), set(), keeps_elr=keeps_elr)
     assert made.leader == -1
     assert made.eligible_leader_replicas == ([1, 2, 3] if keeps_elr else None)
+
+
+@pytest.mark.parametrize("level", [11, 12, 30])
+@pytest.mark.parametrize(
+    ("in_sync", "isr", "is_smaller"),
+    [((1, 2, 3), (1, 2), True), ((1, 2), (1, 2, 3), False), ((1, 2), (1, 3), True)],
+)
+def test_smaller_isr_begins_a_leader_epoch_below_level_12_only(
+    level: int, in_sync: tuple[int, ...], isr: tuple[int, ...], is_smaller: bool
+) -> None:
+    """KAFKA-15021 (3.6): before, the leader is named again, which bumps its epoch."""
+    made = changed(isr, {1, 2, 3}, in_sync=in_sync, keeps_elr=False, level=level)
+    assert made.isr == list(isr)
+    assert made.leader == (1 if is_smaller and level < 12 else -2)

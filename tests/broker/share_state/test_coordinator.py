@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.broker.share_persister import SharePartitionKey
 from kraft_wire.broker.share_state.coordinator_keys import coordinator_key, parse_coordinator_key
 from kraft_wire.broker.share_state.state import ShareState, ShareUpdate
-from kraft_wire.broker.share_state.state_table import Tombstone
+from kraft_wire.broker.share_state.state_table import StateTable, Tombstone
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -197,3 +197,32 @@ def test_updates_are_folded_onto_the_newest_snapshot() -> None:
     read = stored(node.read().state_batches)
     assert read[0] == (5, 5, 2, 1)
     assert stored(node.restarted().read().state_batches) == read
+
+
+@pytest.mark.parametrize(("age_ms", "is_cold"), [(999, False), (1_000, True), (1_001, True)])
+def test_states_are_written_again_from_an_interval_on_and_no_others(
+    age_ms: int, is_cold: bool
+) -> None:
+    """As `ShareCoordinatorShard.snapshotColdPartitions`."""
+    now_ms = 1_000_000
+    table = StateTable(lambda: 500)
+    keys = [SharePartitionKey("g", Uuid(b"i" * 16), number) for number in range(3)]
+    for offset, (key, written_ms) in enumerate(
+        zip(keys, (now_ms - age_ms, now_ms, now_ms - 5_000), strict=True)
+    ):
+        state = ShareState(
+            snapshot_epoch=offset,
+            state_epoch=1,
+            leader_epoch=2,
+            start_offset=offset,
+            delivery_complete_count=0,
+            batches=(),
+            create_ms=written_ms,
+            write_ms=written_ms,
+        )
+        table.apply(key, state, offset)
+    found = dict(table.cold_snapshots(now_ms, 1_000))
+    assert list(found) == ([keys[0], keys[2]] if is_cold else [keys[2]])
+    again, before = found[keys[2]], table.entries[keys[2]].state
+    assert (again.snapshot_epoch, again.write_ms, again.create_ms) == (3, now_ms, before.create_ms)
+    assert again.start_offset == before.start_offset

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.broker.transactions.id_pattern import id_matcher
@@ -16,18 +17,31 @@ SIGNS = ("", "", "", "*", "+", "?", "{2}", "{1,2}", "{0,}", "{3,3}", "*?")
 TEXTS = st.text(alphabet="abc1-\n", max_size=6)
 
 
-@example([("a", "{2}")], "aaa")
-@example([("a", "{2}")], "aa")
-@example([("a", "{2}")], "a")
+SHORT_TEXTS = ["".join(each) for size in range(4) for each in product("ab1-", repeat=size)]
+
+
 @given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SIGNS)), max_size=6), TEXTS)
 def test_matches_are_those_of_python(pieces: list[tuple[str, str]], text: str) -> None:
+    """All short texts, of which some match, and a longer one, which seldom does."""
     pattern = "".join(piece if piece in PLACES else piece + sign for piece, sign in pieces)
+    _compare(pattern, [*SHORT_TEXTS, text])
+
+
+@pytest.mark.parametrize("sign", dict.fromkeys(SIGNS))
+@pytest.mark.parametrize("piece", [each for each in PIECES if each not in PLACES])
+def test_each_repetition_of_each_atom_is_that_of_python(piece: str, sign: str) -> None:
+    for pattern in (piece + sign, f"a{piece}{sign}b", f"({piece}{sign}|b)"):
+        _compare(pattern, SHORT_TEXTS)
+
+
+def _compare(pattern: str, texts: list[str]) -> None:
     matcher = id_matcher(pattern)
     assert matcher is not None, pattern
     if pattern:
         # A dollar of Python's matches before a last newline, too.
-        expected = re.fullmatch(pattern.replace("$", r"\Z"), text) is not None
-        assert matcher(text) == expected, (pattern, text)
+        theirs = re.compile(pattern.replace("$", r"\Z"))
+        for text in texts:
+            assert matcher(text) == (theirs.fullmatch(text) is not None), (pattern, text)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,24 @@ from kraft_wire.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
+from kraft_wire.wire.generated.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
 from kraft_wire.wire.generated.consumer_group_describe import ConsumerGroupDescribeRequest
 from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kraft_wire.wire.generated.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
+from kraft_wire.wire.generated.describe_transactions import DescribeTransactionsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.init_producer_id import InitProducerIdRequest
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
+from kraft_wire.wire.generated.list_transactions import ListTransactionsRequest
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -30,6 +41,12 @@ from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
+)
+from kraft_wire.wire.generated.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kraft_wire.wire.generated.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
 )
 from tests.node.authorization.guarded_node import (
     ADMINISTRATOR,
@@ -293,3 +310,134 @@ def test_idempotent_producers_need_one_topic_that_they_may_write(node: GuardedDo
     assert node.ask(own, 5).error_code == NO_ID
     node.permit(TRANSACTIONAL_ID, "x", Op.WRITE)
     assert node.ask(own, 5).error_code != NO_ID
+
+
+def begun(node: GuardedDoor, *names: str) -> dict[str, int]:
+    """Begin a transaction over both topics with each id; return their producers."""
+    found = {}
+    for name in names:
+        request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        made = node.ask(request, 4, host=ADMINISTRATOR)
+        assert made.error_code == NONE, made
+        found[name] = made.producer_id
+        topics = [AddPartitionsToTxnTopic(name=each, partitions=[0]) for each in ("mine", "theirs")]
+        added = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=name,
+            v3_and_below_producer_id=made.producer_id,
+            v3_and_below_producer_epoch=made.producer_epoch,
+            v3_and_below_topics=topics,
+        )
+        answer = node.ask(added, 3, host=ADMINISTRATOR)
+        assert [each.partition_error_code for each in _results(answer)] == [NONE, NONE], answer
+        node.advance(100)
+    return found
+
+
+def _results(answer: Any) -> list[Any]:
+    topics = answer.results_by_topic_v3_and_below
+    return [each for topic in topics for each in topic.results_by_partition]
+
+
+@pytest.mark.parametrize("names", ["gxhy", "xgyh", "ggxx", "xy", "gh"])
+def test_each_transaction_is_described_to_those_who_may_see_it(
+    node: GuardedDoor, names: str
+) -> None:
+    """53 in its place for the others; topics that may not be described are left out."""
+    producers = begun(node, "g", "h", "x", "y")
+    for name in ("x", "y"):
+        node.permit(TRANSACTIONAL_ID, name, Op.DESCRIBE)
+    node.permit(TOPIC, "mine", Op.DESCRIBE)
+    answer = node.ask(DescribeTransactionsRequest(transactional_ids=list(names)))
+    found = [
+        (each.transactional_id, each.error_code, each.producer_id, [t.topic for t in each.topics])
+        for each in answer.transaction_states
+    ]
+    seen = {name: (name, NONE, producers[name], ["mine"]) for name in "xy"}
+    hidden = {name: (name, NO_ID, 0, list[str]()) for name in "gh"}
+    assert found == [(seen | hidden)[name] for name in names]
+
+
+def test_transactions_are_listed_to_those_who_may_see_them(node: GuardedDoor) -> None:
+    producers = begun(node, "g", "x", "h", "y")
+    assert node.ask(ListTransactionsRequest()).transaction_states == []
+    for name in ("x", "y"):
+        node.permit(TRANSACTIONAL_ID, name, Op.DESCRIBE)
+    answer = node.ask(ListTransactionsRequest())
+    found = {each.transactional_id: each.producer_id for each in answer.transaction_states}
+    assert found == {name: producers[name] for name in ("x", "y")}
+
+
+def share_group_without_members(node: GuardedDoor, *topics: str) -> None:
+    """Have a share group read topics, and leave it."""
+    epoch = 0
+    for is_leaving in (False, False, False, True):
+        request = ShareGroupHeartbeatRequest(
+            group_id="s",
+            member_id="member",
+            member_epoch=-1 if is_leaving else epoch,
+            subscribed_topic_names=list(topics) if epoch == 0 else None,
+        )
+        answer = node.ask(request, host=ADMINISTRATOR)
+        assert answer.error_code == NONE, answer
+        epoch = answer.member_epoch
+        node.advance(6_000)
+
+
+def test_offsets_of_share_groups_are_changed_for_readable_topics_alone() -> None:
+    """30 for the group; then 29 for each topic that may not be read, which stays as it is."""
+    node = with_coordinators()
+    share_group_without_members(node, "mine", "theirs")
+    alter = AlterShareGroupOffsetsRequest(
+        group_id="s",
+        topics=[
+            AlterShareGroupOffsetsRequestTopic(
+                topic_name=name,
+                partitions=[AlterShareGroupOffsetsRequestPartition(start_offset=0)],
+            )
+            for name in ("theirs", "mine")
+        ],
+    )
+    delete = DeleteShareGroupOffsetsRequest(
+        group_id="s",
+        topics=[
+            DeleteShareGroupOffsetsRequestTopic(topic_name=each) for each in ("theirs", "mine")
+        ],
+    )
+    assert [node.ask(each).error_code for each in (alter, delete)] == [NO_GROUP] * 2
+    for operation in (Op.READ, Op.DELETE):
+        node.permit(GROUP, "s", operation)
+    node.permit(TOPIC, "mine", Op.READ)
+    altered = node.ask(alter)
+    assert altered.error_code == NONE
+    found = {each.topic_name: each.partitions[0].error_code for each in altered.responses}
+    assert found == {"mine": NONE, "theirs": NO_TOPIC}
+    deleted = node.ask(delete)
+    assert deleted.error_code == NONE
+    found = {each.topic_name: each.error_code for each in deleted.responses}
+    assert found == {"mine": NONE, "theirs": NO_TOPIC}
+
+
+def test_offsets_in_a_transaction_need_the_right_to_read_each_topic(node: GuardedDoor) -> None:
+    """SEC-API-10: 53 without the id, 30 without the group, then 29 topic by topic."""
+    producer = begun(node, "x")["x"]
+    request = TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id="g",
+        producer_id=producer,
+        topics=[
+            TxnOffsetCommitRequestTopic(
+                name=name,
+                partitions=[TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)],
+            )
+            for name in ("theirs", "mine", "missing")
+        ],
+    )
+    assert set(errors_by_topic(node.ask(request, 3)).values()) == {NO_ID}
+    node.permit(TRANSACTIONAL_ID, "x", Op.WRITE)
+    assert set(errors_by_topic(node.ask(request, 3)).values()) == {NO_GROUP}
+    node.permit(GROUP, "g", Op.READ)
+    node.permit(TOPIC, "mine", Op.READ)
+    found = errors_by_topic(node.ask(request, 3))
+    mine = found.pop("mine")
+    assert mine not in (NO_ID, NO_GROUP, NO_TOPIC)
+    assert found == {"theirs": NO_TOPIC, "missing": NO_TOPIC}
