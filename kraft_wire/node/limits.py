@@ -31,6 +31,7 @@ UNBOUNDED: Final = 2_147_483_647
 """Kafka's default of `max.connections`."""
 _CONNECTIONS: Final = "max.connections"
 _CREATION_RATE: Final = "max.connection.creation.rate"
+_DIGITS_MAX: Final = 10
 _LISTENER_KEYS: Final = (_CONNECTIONS, _CREATION_RATE)
 """Limits that a listener may have for itself (KIP-402, KIP-612)."""
 
@@ -145,14 +146,22 @@ def _own_number(entries: Mapping[str, str], key: str, settings: NodeSettings) ->
 
 
 def _overrides(text: str | None) -> dict[str, int]:
-    """Return the numbers by address; host names are left out: nothing resolves them here."""
+    """Return the numbers by address; leave out other texts, and host names.
+
+    Nothing resolves host names here.
+    """
     found: dict[str, int] = {}
     for each in filter(None, map(str.strip, (text or "").split(","))):
         host, _, number = each.rpartition(":")
         address = host.strip().strip("[]")
-        if _is_address(address) and number.strip().isdigit():
+        if _is_address(address) and _is_number(number.strip()):
             found[host_text(address)] = int(number)
     return found
+
+
+def _is_number(text: str) -> bool:
+    """Return whether `int` takes the text: not every digit of Unicode, nor thousands of them."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
 
 
 def _is_address(text: str) -> bool:

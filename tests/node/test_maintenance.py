@@ -16,6 +16,13 @@ from tests.storage.making import append, batch_bytes
         ({"log.flush.interval.ms": "70", "log.flush.scheduler.interval.ms": "100"}, 70),
         ({"log.flush.interval.ms": "70", "log.flush.scheduler.interval.ms": "50"}, 50),
         ({"log.flush.interval.ms": "70"}, 70),
+        ({"log.flush.interval.ms": "10"}, 10),
+        ({"log.flush.interval.ms": "9"}, 10),
+        ({"log.flush.interval.ms": "0"}, 10),
+        ({"log.flush.interval.ms": "-1"}, 10),
+        ({"log.flush.scheduler.interval.ms": "0"}, 10),
+        ({"log.flush.offset.checkpoint.interval.ms": "0"}, 10),
+        ({"replica.high.watermark.checkpoint.interval.ms": "-1"}, 10),
     ],
 )
 def test_logs_are_looked_at_for_flushing_as_often_as_is_said(

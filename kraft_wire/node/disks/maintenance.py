@@ -21,6 +21,12 @@ __all__ = ["Maintenance"]
 _COMPACTION_REST_MS_MIN: Final = 1_000
 """Pause between passes, because a pass blocks everything else."""
 
+_PAUSE_MS_MIN: Final = 10
+"""Pause between two runs of any task, because each goes over all logs.
+
+Kafka's scheduler runs a task without a positive interval once.
+"""
+
 _REMOVED_AT_ONCE: Final = 100
 """Deleted logs whose files one pass removes: it blocks everything else."""
 
@@ -63,10 +69,10 @@ class Maintenance:
             _Task(run, interval, now_ms + interval) for run, interval in self._plan(settings)
         ]
 
-    def _plan(self, settings: NodeSettings) -> tuple[tuple[Callable[[int, int], None], int], ...]:
-        """Return each task with its interval."""
+    def _plan(self, settings: NodeSettings) -> list[tuple[Callable[[int, int], None], int]]:
+        """Return each task with its interval; settings may ask for none between two runs."""
         number = settings.integer
-        return (
+        tasks = (
             (self._apply_retention, number("log.retention.check.interval.ms")),
             (self._compact, max(_COMPACTION_REST_MS_MIN, number("log.cleaner.backoff.ms"))),
             (self._checkpoint, number("log.flush.offset.checkpoint.interval.ms")),
@@ -79,6 +85,7 @@ class Maintenance:
             (self._remove_deleted, 1_000),
             (self._expire_producers, number("producer.id.expiration.check.interval.ms")),
         )
+        return [(run, max(_PAUSE_MS_MIN, interval_ms)) for run, interval_ms in tasks]
 
     def configure(self, settings: NodeSettings) -> None:
         """Apply changed intervals, counted from the last run of each task.

@@ -14,6 +14,8 @@ from kraft_wire.node.quotas.windows import Rate, Windows
 
 __all__ = ["ReplicationQuota", "SimpleRate"]
 
+_DIGITS_MAX = 10
+_NO_INT = -1
 _UNBOUNDED = (1 << 63) - 1
 
 
@@ -60,15 +62,18 @@ class ReplicationQuota:
         self._bound = _UNBOUNDED if bytes_per_second is None else bytes_per_second
 
     def throttle(self, topic: str, text: str) -> None:
-        """Set the list of a topic, as the setting has it; an empty one ends its throttling."""
+        """Set the list of a topic, as the setting has it; an empty one ends its throttling.
+
+        A number may have any length; no partition or broker has one beyond an int.
+        """
         pairs = [each.strip().split(":") for each in text.split(",") if each.strip()]
         if not pairs:
             self._partitions.pop(topic, None)
         elif pairs == [["*"]]:
             self._partitions[topic] = None
         else:
-            own = [int(number) for number, broker in pairs if int(broker) == self._broker_id]
-            self._partitions[topic] = frozenset(own)
+            own = [number for number, broker in pairs if _as_int(broker) == self._broker_id]
+            self._partitions[topic] = frozenset(map(_as_int, own)) - {_NO_INT}
 
     def _read_list(self, image: MetadataImage, topic: str) -> None:
         self.throttle(topic, image.config(TOPIC_RESOURCE, topic).get(self._list_key, ""))
@@ -95,3 +100,9 @@ class ReplicationQuota:
 
 def _number(values: Mapping[str, str], key: str) -> int | None:
     return int(values[key]) if key in values else None
+
+
+def _as_int(digits: str) -> int:
+    """Return a number of digits, `_NO_INT` for one that is too long to be an int."""
+    significant = digits.lstrip("0") or "0"
+    return int(significant) if len(significant) <= _DIGITS_MAX else _NO_INT

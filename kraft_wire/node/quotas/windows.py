@@ -13,6 +13,7 @@ from kraft_wire.settings.node_settings import NodeSettings
 
 __all__ = ["THROTTLE_MS_MAX", "Rate", "Windows", "rounded", "throttle_ms"]
 
+_LONG_MAX: Final = (1 << 63) - 1
 THROTTLE_MS_MAX: Final = 2_147_483_647
 """The longest `throttle_time_ms`, 24 days."""
 _VALUE: Final = 0
@@ -115,6 +116,8 @@ def throttle_ms(rate: float, bound: float, elapsed_ms: int) -> int:
 
 
 def rounded(value: float) -> int:
-    """Return the nearest integer, of two the higher one, as Java's `Math.round`."""
+    """Return the nearest integer, of two the higher one, at most a long: Java's `Math.round`."""
+    if value >= _LONG_MAX:
+        return _LONG_MAX
     below = floor(value)
     return below + 1 if value - below >= 0.5 else below

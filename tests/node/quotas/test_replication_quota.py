@@ -7,6 +7,8 @@ import json
 import pytest
 
 from kraft_wire.node.node import Node
+from kraft_wire.node.quotas.replication_quota import ReplicationQuota
+from kraft_wire.node.quotas.windows import Windows
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest
@@ -95,3 +97,10 @@ def test_lists_of_topics_and_rates_of_the_broker_act_while_it_runs() -> None:
     assert throttles(door.node) == (False, True)
     door.send(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1), 5)
     assert throttles(door.node) == (False, False)
+
+
+def test_numbers_that_are_no_ints_name_no_replica() -> None:
+    quota = ReplicationQuota("leader", 7, Windows(11, 1_000))
+    long = "9" * 5_000
+    quota.throttle("t", f"1:7,{long}:7,2:{long},3:{'0' * 5_000}7,{'0' * 5_000}4:7,5:8")
+    assert [number for number in range(-1, 9) if quota.is_throttled("t", number)] == [1, 3, 4]
