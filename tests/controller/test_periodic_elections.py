@@ -9,8 +9,10 @@ import pytest
 
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.partition_changes import RECOVERING
+from kraft_wire.controller.periodic_elections import PeriodicElections
 from kraft_wire.metadata.image import NO_LEADER
 from kraft_wire.metadata.records import VersionedRecord
+from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from tests.controller.broker_cluster import BrokerCluster
@@ -146,3 +148,26 @@ def test_controller_that_is_not_active_elects_nobody() -> None:
     cluster = led_by_another(1)
     cluster.controller.renounce(cluster.loader.image)
     assert cluster.controller.election_deadline_ms() is None
+
+
+def test_controller_that_is_active_again_begins_a_look_anew() -> None:
+    """Not where its former term ended: topics before that place have waited for long, too."""
+    cluster = led_by_another(1_500)
+    create_led_by_another(cluster, "a", 1)
+    elections = PeriodicElections(NodeSettings())
+    image, settings = cluster.loader.image, NodeSettings()
+
+    def look(now_ms: int) -> list[int]:
+        found = []
+        while elections.deadline_ms(image) == now_ms:
+            if records := elections.records(image, settings, now_ms):
+                found.append(len(records))
+        return found
+
+    assert [topic.name for topic in image.topics()] == ["a", "t"]
+    for begin_ms in (0, 7_000_000):
+        elections.begin(begin_ms)
+        assert look(begin_ms + INTERVAL_MS) == [1_000], "one of them is of the first topic"
+        elections.end()
+    elections.begin(20_000_000)
+    assert sum(sum(look(20_000_000 + INTERVAL_MS + 10 * step)) for step in range(2)) == 1_501

@@ -53,6 +53,16 @@ def test_other_limits_count_what_is_connected_already() -> None:
     assert not quotas.has_room("ONE")
 
 
+@pytest.mark.parametrize(("largest", "metadata", "found"), [(9, 5, 5), (5, 9, 5), (9, 9, 9)])
+def test_no_request_is_larger_than_the_largest_frame(
+    largest: int, metadata: int, found: int
+) -> None:
+    entries = {"socket.request.max.bytes": largest, "request.metadata.max.bytes": metadata}
+    limits = server_limits(NodeSettings({key: f"{value}00000" for key, value in entries.items()}))
+    assert limits.frame_bytes_max == largest * 100_000
+    assert limits.metadata_frame_bytes_max == found * 100_000
+
+
 def test_limits_are_read_from_the_settings_within_what_is_possible() -> None:
     settings = NodeSettings({"max.connections": "700", "max.connections.per.ip": "7"})
     assert server_limits(settings).connections_max == 700

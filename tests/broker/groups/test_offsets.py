@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import TransactionalWrite
 from kraft_wire.broker.groups.classic.group import GroupState
+from kraft_wire.broker.groups.offsets.commit import commit_offsets
 from kraft_wire.broker.groups.offsets.expiry import expire_offsets
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.metadata.image import TopicImage
@@ -138,3 +140,59 @@ def test_expiry_that_cannot_be_stored_is_tried_again() -> None:
     assert expire_offsets(shard, later) == 0
     assert committed(harness) == {("topic", 0): 1}
     assert expire_offsets(shard, later) == 1
+
+
+def loaded(harness: Harness) -> GroupShard:
+    (shard,) = harness.groups.shards()  # type: ignore[misc]  # loaded
+    assert isinstance(shard, GroupShard)
+    return shard
+
+
+def expired_at(harness: Harness, wall_ms: int) -> int:
+    return expire_offsets(loaded(harness), ClockReading(harness.now_ms, wall_ms))
+
+
+def test_offsets_expire_to_the_millisecond() -> None:
+    harness = with_topic()
+    Member(harness).commit()
+    end_ms = harness.wall_ms + WEEK_MS
+    assert [expired_at(harness, at_ms) for at_ms in (end_ms - 1, end_ms)] == [0, 1]
+    Member(harness).commit(version=4, retention_time_ms=5 * MINUTE_MS)
+    end_ms = harness.wall_ms + 5 * MINUTE_MS
+    assert [expired_at(harness, at_ms) for at_ms in (end_ms - 1, end_ms)] == [0, 1]
+
+
+def test_without_members_each_offset_expires_after_its_own_commit() -> None:
+    harness = with_topic()
+    harness.create_topic("another")
+    first_ms = harness.wall_ms
+    Member(harness).commit("topic")
+    harness.advance(60 * MINUTE_MS)
+    Member(harness).commit("another")
+    assert expired_at(harness, first_ms + WEEK_MS) == 1
+    assert committed(harness) == {("another", 0): 1}
+    assert expired_at(harness, first_ms + WEEK_MS + 60 * MINUTE_MS) == 1
+    assert loaded(harness).groups == {}
+
+
+def test_group_with_offsets_in_a_transaction_stays() -> None:
+    harness = with_topic()
+    harness.create_topic("another")
+    Member(harness).commit("another")
+    shard, at = loaded(harness), ClockReading(harness.now_ms, harness.wall_ms)
+    commit = OffsetCommitRequest(group_id="group", topics=[commit_topic("topic", 1)])
+    commit_offsets(shard, commit, commit.topics, 9, at, TransactionalWrite(1, 0, None))
+    assert expired_at(harness, harness.wall_ms + 2 * WEEK_MS) == 1
+    assert list(shard.groups) == ["group"]
+    assert committed(harness) == {}
+
+
+def test_group_that_has_given_out_an_id_stays() -> None:
+    harness = with_topic()
+    member = Member(harness)
+    assert member.join_once().error == ErrorCode.MEMBER_ID_REQUIRED
+    assert expired_at(harness, harness.wall_ms + WEEK_MS) == 0
+    assert list(loaded(harness).groups) == ["group"]
+    harness.advance(11_000)
+    assert expired_at(harness, harness.wall_ms + WEEK_MS) == 0
+    assert loaded(harness).groups == {}

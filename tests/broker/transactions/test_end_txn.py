@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import pytest
 
+from kraft_wire.broker.transactions.transactional_id import LAST_EPOCH
 from kraft_wire.wire.generated.end_txn import EndTxnRequest
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.transactions.coordinating import Coordinating, Markers, Producer
@@ -58,6 +60,54 @@ def test_the_end_of_an_older_client_is_no_answer_for_the_producer_before_it(
     for verdict in (True, False):
         assert producer.end(commit=verdict, identity=fenced) == FENCED
     assert producer.epoch == fenced[1] + 1
+
+
+@pytest.mark.parametrize("state", NEW_RULES)
+@pytest.mark.parametrize("behind", [-3, -2, 1])
+@pytest.mark.parametrize("commit", [True, False])
+def test_epochs_that_are_neither_the_current_nor_the_one_before_are_fenced(
+    node: Coordinating, state: str, behind: int, commit: bool
+) -> None:
+    """Also the last of all epochs, with which only a producer of the former id may come."""
+    producer = node.producer(state)
+    for _ in range(5):
+        assert producer.init() == E.NONE
+    if state != "Empty":
+        assert producer.add(0) == [E.NONE]
+    if state.startswith("Complete"):
+        assert producer.end(commit=state == "CompleteCommit") == E.NONE
+    records = len(node.records(producer.name))
+    for epoch in (producer.epoch + behind, LAST_EPOCH):
+        assert producer.end(commit=commit, identity=(producer.id, epoch)) == FENCED
+    assert len(node.records(producer.name)) == records
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_end_of_the_last_epoch_answers_with_the_next_producer_id(
+    node: Coordinating, commit: bool
+) -> None:
+    """And its repetition with the same; others of the former id are no longer known (KIP-890)."""
+    producer = node.producer()
+    assert producer.init() == E.NONE
+    entry = node.entry(producer.name)
+    entry.metadata = replace(entry.metadata, producer_epoch=LAST_EPOCH)
+    producer.epoch = LAST_EPOCH
+    assert producer.add(0) == [E.NONE]
+    former = (producer.id, LAST_EPOCH)
+    assert producer.end(commit=commit, identity=former) == E.NONE
+    new = (producer.id, producer.epoch)
+    assert (new[0] != former[0], new[1]) == (True, 0)
+    assert (entry.metadata.producer_id, entry.metadata.producer_epoch) == new
+    assert producer.end(commit=commit, identity=former) == E.NONE
+    assert (producer.id, producer.epoch) == new
+    assert producer.end(commit=not commit, identity=former) == STATE
+    for epoch in (0, LAST_EPOCH - 1):
+        identity = (former[0], epoch)
+        assert producer.end(commit=commit, identity=identity) == E.INVALID_PRODUCER_ID_MAPPING
+    producer.id, producer.epoch = new
+    assert producer.add(0) == [E.NONE]
+    assert producer.end(commit=commit, identity=former) != E.NONE
+    assert producer.end(commit=commit, identity=new) == E.NONE
 
 
 # Answer to commit and abort with the current epoch.

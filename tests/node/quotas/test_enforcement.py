@@ -7,6 +7,8 @@ measured over 10 seconds.
 import pytest
 
 from kraft_wire.apis.rights import AclOperation as Op
+from kraft_wire.node.quotas.charge import Charge
+from kraft_wire.node.quotas.exemptions import judge
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -15,7 +17,9 @@ from kraft_wire.wire.generated.alter_client_quotas import (
 )
 from kraft_wire.wire.generated.alter_partition import AlterPartitionRequest
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
+from kraft_wire.wire.generated.fetch import FetchRequest, ReplicaState
 from kraft_wire.wire.generated.metadata import MetadataRequest
+from kraft_wire.wire.generated.request_header import RequestHeader
 from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.generated.write_txn_markers import (
     WritableTxnMarker,
@@ -204,6 +208,31 @@ def test_followers_fetch_is_exempt() -> None:
     assert node.fetch(replica_id=2, connection=8).throttle_time_ms == 0
     assert not node.muted
     assert node.fetch().throttle_time_ms > 0, "a consumer is not"
+
+
+@pytest.mark.parametrize(
+    ("fetch", "is_exempt"),
+    [
+        (FetchRequest(), False),
+        (FetchRequest(replica_id=0), True),
+        (FetchRequest(replica_id=2), True),
+        (FetchRequest(replica_state=ReplicaState()), False),
+        (FetchRequest(replica_state=ReplicaState(replica_id=0)), True),
+        (FetchRequest(replica_state=ReplicaState(replica_id=2)), True),
+    ],
+)
+def test_follower_names_itself_by_its_id_or_from_version_15_on_by_its_state(
+    fetch: FetchRequest, is_exempt: bool
+) -> None:
+    """KIP-903 moved the field."""
+
+    class NoQuota:
+        def took(self, charge: Charge, seconds: float, now_ms: int) -> None:
+            raise AssertionError("nothing was done yet")
+
+    charge = Charge("user", "client", 1, RequestHeader(), NoQuota())
+    judge(charge, fetch, 100, of_controllers=False)
+    assert (charge.is_exempt, charge.is_fetch) == (is_exempt, not is_exempt)
 
 
 MARKER = WritableTxnMarker(topics=[WritableTxnMarkerTopic(name="mine", partition_indexes=[0])])

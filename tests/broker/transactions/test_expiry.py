@@ -1,0 +1,82 @@
+"""What time alone does to transactional ids, to the millisecond; batches of their tombstones.
+
+As `TransactionStateManager`: `timedOutTransactions` ends what began more than its timeout ago, and
+`shouldExpire` forgets what has not changed for `transactional.id.expiration.ms`.
+"""
+
+from __future__ import annotations
+
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.transactions.expiry import abort_timed_out, remove_expired
+from kraft_wire.broker.transactions.shard import TransactionShard
+from kraft_wire.broker.transactions.states import TransactionState
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from tests.broker.transactions.coordinating import Coordinating, Markers
+
+TIMEOUT_MS = 30_000
+EXPIRATION_MS = 604_800_000
+
+
+def open_shard(node: Coordinating, name: str = "tid") -> TransactionShard:
+    found = node.node.broker.transactions.shard_of(name)
+    assert isinstance(found, TransactionShard)
+    return found
+
+
+def test_transaction_is_aborted_when_it_is_older_than_its_timeout(
+    node: Coordinating, markers: Markers
+) -> None:
+    producer = node.producer()
+    assert producer.init(timeout_ms=TIMEOUT_MS) == E.NONE
+    assert producer.add(0) == [E.NONE]
+    entry = node.entry("tid")
+    start_ms = entry.metadata.start_ms
+    for age_ms in (0, TIMEOUT_MS - 1, TIMEOUT_MS):
+        abort_timed_out(open_shard(node), ClockReading(node.now_ms, start_ms + age_ms))
+        assert (entry.metadata.state, entry.pending) == (TransactionState.ONGOING, None), age_ms
+    abort_timed_out(open_shard(node), ClockReading(node.now_ms, start_ms + TIMEOUT_MS + 1))
+    node.settle()
+    assert node.states("tid")[-1].endswith("Abort")
+
+
+def test_id_is_forgotten_as_soon_as_it_is_idle_for_long_enough(node: Coordinating) -> None:
+    node.producer().init()
+    changed_ms = node.entry("tid").metadata.last_update_ms
+    shard = open_shard(node)
+    remove_expired(shard, ClockReading(node.now_ms, changed_ms + EXPIRATION_MS - 1))
+    assert node.states("tid") == ["Empty"]
+    remove_expired(shard, ClockReading(node.now_ms, changed_ms + EXPIRATION_MS))
+    assert node.states("tid") == ["Empty", "-"]
+    assert "tid" not in shard.ids
+
+
+def test_tombstones_are_written_once_each_in_batches_of_64_kib() -> None:
+    """Three keys of 20,000 bytes fit a batch."""
+    node = Coordinating(transaction_state_log_num_partitions="1")
+    names = [f"{number}-{'x' * 20_000}" for number in range(7)]
+    for name in names:
+        assert node.producer(name).init() == E.NONE
+    shard = open_shard(node, names[0])
+    before = len(list(node.batches()))
+    remove_expired(shard, ClockReading(node.now_ms, node.wall_ms + EXPIRATION_MS))
+    written = list(node.batches())[before:]
+    assert [batch.records_count for batch in written] == [3, 3, 1]
+    assert [node.states(name) for name in names] == [["Empty", "-"]] * 7
+    assert shard.ids == {}
+
+
+def test_id_whose_tombstone_is_not_committed_yet_may_not_be_used() -> None:
+    node = Coordinating(log_flush_interval_messages="1")
+    producer = node.producer()
+    producer.init()
+    node.keeps_flushes_back = True
+    shard = open_shard(node)
+    remove_expired(shard, ClockReading(node.now_ms, node.wall_ms + EXPIRATION_MS))
+    for _ in range(8):
+        node.advance(10_000)  # beyond the time that an append waits
+    assert node.entry("tid").pending is TransactionState.DEAD
+    assert producer.add(0) == [E.CONCURRENT_TRANSACTIONS]
+    node.keeps_flushes_back = False
+    node.flush()
+    node.settle()
+    assert "tid" not in shard.ids
