@@ -5,6 +5,7 @@ The words are those of Apache's ConfigurationControlManager (KIP-966).
 
 import pytest
 
+from kraft_wire.metadata.features import ELR_VERSION
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
@@ -12,10 +13,16 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from kraft_wire.wire.generated.update_features import (
+    FeatureUpdateKey,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
 from tests.controller.broker_cluster import BrokerCluster
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 SET, DELETE = 0, 1
+SAFE_DOWNGRADE = 2
 OF_ONE_BROKER = "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
 OF_THE_CLUSTER = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
 
@@ -68,3 +75,14 @@ def test_a_topics_own_value_is_free_while_elr_is_kept() -> None:
     for operation in (SET, DELETE):
         answer = asked(cluster, TOPIC_RESOURCE, "t", operation, "min.insync.replicas")
         assert answer[0] == ErrorCode.NONE
+
+
+def test_end_of_elr_makes_no_min_isr_explicit() -> None:
+    """`FeatureControlManager.updateFeatures` of 4.3.1: only a level above 0 does."""
+    cluster = BrokerCluster([2], keeps_elr=True)
+    update = FeatureUpdateKey(feature=ELR_VERSION, max_version_level=0, upgrade_type=SAFE_DOWNGRADE)
+    answer = cluster.request(UpdateFeaturesRequest(feature_updates=[update]))
+    assert isinstance(answer, UpdateFeaturesResponse)
+    assert answer.error_code == ErrorCode.NONE, answer
+    assert ELR_VERSION not in cluster.loader.image.finalized_features
+    assert cluster.loader.image.config(BROKER_RESOURCE, "") == {}

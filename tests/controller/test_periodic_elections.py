@@ -140,6 +140,14 @@ def test_leaderless_partition_is_led_uncleanly_only_where_its_topic_allows_it(
     assert (cluster.partition().leader_recovery_state == RECOVERING) is is_allowed
 
 
+def test_unclean_election_leaves_partitions_that_are_led() -> None:
+    cluster = led_by_another(3, **{"auto.leader.rebalance.enable": "false"})
+    cluster.configure("t", "unclean.leader.election.enable", "true")
+    before = cluster.loader.image.topics_by_name["t"].partitions
+    assert hold_elections(cluster, begins_at_ms(cluster.controller) + INTERVAL_MS) == []
+    assert cluster.loader.image.topics_by_name["t"].partitions == before
+
+
 def test_controller_without_brokers_has_no_timer() -> None:
     assert BrokerCluster([]).controller.election_deadline_ms() is None
 

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kraft_wire.wire.records import record_skim
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.corruption import CorruptRecordBatch, InvalidRecord
 from kraft_wire.wire.records.memory_records import scan_batches
 from kraft_wire.wire.records.record import Record, iter_records
-from kraft_wire.wire.records.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 from kraft_wire.wire.records.record_skim import RecordSkim, skim_records
 from tests.golden.vectors import CORPUS, read_vectors
 from tests.wire.odd_batches import VECTORS
@@ -85,3 +86,23 @@ def test_any_bytes_get_the_same_verdict_from_both(body: bytes, count: int) -> No
 def test_bytes_that_look_like_records_get_the_same_verdict_from_both(codes: list[int]) -> None:
     record = bytes(codes)
     assert_same(bytes([2 * len(record)]) + record, 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 200])
+@pytest.mark.parametrize("key_bytes", [None, 0, 1, 63, 64, 8_000])
+@pytest.mark.parametrize("value_bytes", [None, 0, 63, 64, 100])
+def test_usual_records_are_never_read_by_the_slow_reader(
+    monkeypatch: pytest.MonkeyPatch, count: int, key_bytes: int | None, value_bytes: int | None
+) -> None:
+    """It takes many times as long, and the verdict would be the same."""
+    monkeypatch.setattr(record_skim, "_skim_slowly", None)
+    records = [
+        Record(
+            None if key_bytes is None else bytes(key_bytes),
+            None if value_bytes is None else bytes(value_bytes),
+            timestamp=1_000 + 40 * (at % 3),
+        )
+        for at in range(count)
+    ]
+    body = bytes(build_batch(records))[HEADER_BYTES:]
+    assert skim_records(body, count) == (0, 40 * min(count - 1, 2), key_bytes is None)

@@ -197,6 +197,16 @@ def test_the_first_target_waits_for_more_members() -> None:
     assert [each.response.member_epoch for each in found] == [3, 3]
 
 
+def test_the_first_target_is_not_computed_for_a_group_that_everybody_left() -> None:
+    harness = with_topic(group_streams_initial_rebalance_delay_ms=3_000)
+    send(harness, joining())
+    send(harness, staying(-1))
+    written = len(harness.store.records())
+    harness.advance(3_000)
+    assert len(harness.store.records()) == written
+    assert group_in(harness).state_name == "Empty"
+
+
 def test_a_joining_member_gets_what_another_gives_back() -> None:
     harness = streaming("a")
     second = send(harness, joining(member_id="b", process_id="b"))
