@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions scoreboard franz-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -88,6 +88,9 @@ transactions: $(READY)  ## transactions of real clients: on one node, and on thr
 
 franz-suite: $(READY)  ## franz-go's own tests of exactly once, at their full size (ARGS="--records 500000 --cluster")
 	$(BIN)/python -m tests.clients.transactions.franz_suite $(ARGS)
+
+rdkafka-suite: $(READY)  ## librdkafka's own tests of transactions (ARGS="--source DIR --cluster")
+	$(BIN)/python -m tests.clients.transactions.librdkafka_suite $(ARGS)
 
 streams: $(READY)  ## Kafka Streams under kill -9 of brokers and of itself (ARGS="--make mixed --protocol streams")
 	$(BIN)/python -m tests.streams $(ARGS)
