@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,9 +54,19 @@ class Outcome:
     twice: int = 0
     twice_by_round: list[int] = field(default_factory=list)
     """Of the rounds that end with a classic group; nothing is delivered twice in the others."""
-    refused_commits: dict[str, int] = field(default_factory=dict)
+    refused_commits: Counter[str] = field(default_factory=Counter)
     slowest_round_s: float = 0.0
     wrong: list[str] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        """Add what another run has shown."""
+        self.rounds += other.rounds
+        self.records += other.records
+        self.twice += other.twice
+        self.twice_by_round += other.twice_by_round
+        self.refused_commits += other.refused_commits
+        self.slowest_round_s = max(self.slowest_round_s, other.slowest_round_s)
+        self.wrong += other.wrong
 
 
 class Migration:
@@ -85,21 +96,26 @@ class Migration:
         """Change the protocol of all members so many times."""
         admin = AdminClient({"bootstrap.servers": self._bootstrap})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(PATIENCE_S)
-        writer = threading.Thread(target=self._write)
-        with self._java:
-            for _ in range(self._count):
-                self._start("classic")
-            writer.start()
-            try:
-                self._await(lambda: len(self._verdict.readings) == PARTITIONS, "all begin")
-                for number in range(rounds):
-                    self._round(number)
-            finally:
-                self._is_over.set()
-                writer.join()
-            self._await(lambda: not self._unread(), "the rest")
-        self._judge()
+        try:
+            with self._java:
+                self._change(rounds)
+        finally:
+            self._judge()
         return self.outcome
+
+    def _change(self, rounds: int) -> None:
+        writer = threading.Thread(target=self._write)
+        for _ in range(self._count):
+            self._start("classic")
+        writer.start()
+        try:
+            self._await(lambda: len(self._verdict.readings) == PARTITIONS, "all begin")
+            for number in range(rounds):
+                self._round(number)
+        finally:
+            self._is_over.set()
+            writer.join()
+        self._await(lambda: not self._unread(), "the rest")
 
     def _round(self, number: int) -> None:
         began, twice = time.monotonic(), self._verdict.twice([GROUP])
@@ -160,7 +176,7 @@ class Migration:
     def _judge(self) -> None:
         self.outcome.records = sum(self._ends.values())
         self.outcome.twice = self._verdict.twice([GROUP])
-        self.outcome.refused_commits = dict(self._verdict.refused_commits)
+        self.outcome.refused_commits = Counter(self._verdict.refused_commits)
         self.outcome.wrong = [*self._verdict.wrong, *self._unread()]
 
     def _await(self, is_so: Callable[[], bool], what: str) -> None:
