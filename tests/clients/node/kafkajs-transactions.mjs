@@ -27,6 +27,8 @@ export class Source {
     // After a rewind, by partition: the offset that comes next; what comes before it was on its way.
     this.awaited = new Map()
     this.first = new Map()
+    // What comes after all that was handed over, by partition.
+    this.next = new Map()
   }
 
   async open () {
@@ -38,12 +40,16 @@ export class Source {
     })
   }
 
+  // kafkajs joins again when a coordinator moves. It then begins at the committed offset, which an open
+  // transaction has not moved: it has no RequireStable (KIP-447).
   take (message) {
     const awaited = this.awaited.get(message.partition)
-    if (awaited !== undefined && awaited !== message.offset) {
+    const isAgain = message.offset < (this.next.get(message.partition) ?? 0)
+    if (awaited === undefined ? isAgain : awaited !== message.offset) {
       return
     }
     this.awaited.delete(message.partition)
+    this.next.set(message.partition, message.offset + 1)
     if (!this.first.has(message.partition)) {
       this.first.set(message.partition, message.offset)
     }
