@@ -59,6 +59,8 @@ PLATFORMATIC_CANNOT = {
 CANNOT_WHERE_BROKERS_RESTART = {
     ("kafka-python", "move"): "3.0.12 may wait for ever for the offsets that it has sent to a "
     "coordinator that moves, with Apache's brokers too",
+    ("kafka-python", "timeout"): "3.0.12 forgets an EndTxn request whose connection fails as it is "
+    "sent, and waits for its answer for ever, with Apache's brokers too",
     ("platformatic", "move"): "1.35.0 throws where nobody can catch it when a coordinator is not "
     "among the brokers that it knows",
 }
