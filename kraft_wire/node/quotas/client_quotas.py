@@ -66,6 +66,15 @@ class ClientQuotas:
             yield name, text, quota.rates(number_max, now_ms)
         tokens = self._changes.tokens(number_max, now_ms)
         yield "controllermutation_tokens", "Changes of topics that may be made at once.", tokens
+        kinds = (
+            ("produce", self._produced),
+            ("fetch", self._fetched),
+            ("request", self._time),
+            ("controllermutation", self._changes),
+        )
+        for kind, each in kinds:
+            averages = each.throttle_times.averages(number_max, now_ms)
+            yield f"{kind}_throttle_time", "Average throttle time of a minute, in ms.", averages
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -91,23 +100,45 @@ class ClientQuotas:
             if not is_refused(answer):
                 return answer
             charge.is_exempt = False
-        user, client_id, throttle_ms = charge.user, charge.client_id, 0
-        if charge.produced_bytes is not None:
-            throttle_ms = self._produced.charge(user, client_id, charge.produced_bytes, now_ms)
-        if not charge.is_fetch:
-            throttle_ms = max(throttle_ms, self._time.charge(user, client_id, 0.0, now_ms))
         named_ms: int = getattr(answer, "throttle_time_ms", 0)
+        throttle_ms = 0 if charge.is_fetch else self._charge(charge, named_ms, now_ms)
         if throttle_ms > named_ms:
             answer = _telling(answer, charge.header, throttle_ms)
         self._throttle(charge, max(throttle_ms, named_ms), outputs, now_ms)
         return answer
+
+    def _charge(self, charge: Charge, named_ms: int, now_ms: int) -> int:
+        """Return the throttle time for time and produced bytes; that of a fetch is known."""
+        user, client_id, bytes_ms = charge.user, charge.client_id, 0
+        if charge.produced_bytes is not None:
+            bytes_ms = self._produced.charge(user, client_id, charge.produced_bytes, now_ms)
+        time_ms = self._time.charge(user, client_id, 0.0, now_ms)
+        quota = self._produced if bytes_ms else self._changes
+        own_ms = max(bytes_ms, named_ms)
+        self._note_throttle(quota, own_ms, time_ms, (user, client_id), now_ms)
+        return max(bytes_ms, time_ms)
 
     def silent(self, charge: Charge, outputs: list[Output], now_ms: int) -> None:
         """Measure a Produce request with acks 0, which pays for its bytes only."""
         assert charge.produced_bytes is not None, "only Produce is answered by silence"
         user, client_id, size_bytes = charge.user, charge.client_id, charge.produced_bytes
         throttle_ms = self._produced.charge(user, client_id, size_bytes, now_ms)
+        self._note_throttle(self._produced, throttle_ms, 0, (user, client_id), now_ms)
         self._throttle(charge, throttle_ms, outputs, now_ms)
+
+    def _note_throttle(
+        self,
+        quota: RateQuota | MutationQuota,
+        own_ms: int,
+        time_ms: int,
+        client: tuple[str, str],
+        now_ms: int,
+    ) -> None:
+        """Note a throttle time for the quota that asks for more; that of time if both are equal."""
+        if own_ms > time_ms:
+            quota.throttled(*client, own_ms, now_ms)
+        elif time_ms:
+            self._time.throttled(*client, time_ms, now_ms)
 
     def _throttle(
         self, charge: Charge, throttle_ms: int, outputs: list[Output], now_ms: int
@@ -143,6 +174,7 @@ class ClientQuotas:
         time_ms = self._time.charge(user, client_id, 0.0, now_ms)
         bytes_ms = self._fetched.charge(user, client_id, size_bytes, now_ms)
         longest_ms = max(time_ms, bytes_ms)
+        self._note_throttle(self._fetched, bytes_ms, time_ms, (user, client_id), now_ms)
         if longest_ms > 0:
             self._fetched.note(user, client_id, -size_bytes, now_ms)
         return longest_ms

@@ -9,6 +9,7 @@ from functools import partial
 
 from kraft_wire.node.quotas.levels import Levels, Scope
 from kraft_wire.node.quotas.meters import Meters
+from kraft_wire.node.quotas.throttle_times import ThrottleTimes
 from kraft_wire.node.quotas.token_bucket import TokenBucket
 from kraft_wire.node.quotas.windows import THROTTLE_MS_MAX, Windows, rounded
 
@@ -47,10 +48,16 @@ class MutationBudget:
 class MutationQuota:
     """The buckets; without a quota of this kind nothing is counted."""
 
-    __slots__ = ("_meters",)
+    __slots__ = ("_meters", "throttle_times")
 
     def __init__(self, windows: Windows) -> None:
         self._meters: Meters[TokenBucket] = Meters(partial(TokenBucket, windows))
+        self.throttle_times = ThrottleTimes()
+
+    def throttled(self, user: str, client_id: str, throttle_ms: int, now_ms: int) -> None:
+        """Note that this quota throttles a client for a time above 0."""
+        scope = self._meters.levels.scope(user, client_id)
+        self.throttle_times.record(scope, throttle_ms, now_ms)
 
     def tokens(self, number_max: int, now_ms: int) -> dict[Scope, float]:
         """Return the tokens of the buckets that were used last."""

@@ -7,6 +7,7 @@ from functools import partial
 
 from kraft_wire.node.quotas.levels import Levels, Scope
 from kraft_wire.node.quotas.meters import Meters
+from kraft_wire.node.quotas.throttle_times import ThrottleTimes
 from kraft_wire.node.quotas.windows import THROTTLE_MS_MAX, Rate, Windows, throttle_ms
 
 __all__ = ["RateQuota"]
@@ -15,12 +16,13 @@ __all__ = ["RateQuota"]
 class RateQuota:
     """The meters of one kind; without a quota of this kind nothing is measured."""
 
-    __slots__ = ("_burst_seconds", "_meters", "_throttle_ms_max")
+    __slots__ = ("_burst_seconds", "_meters", "_throttle_ms_max", "throttle_times")
 
     def __init__(self, windows: Windows, throttle_ms_max: int = THROTTLE_MS_MAX) -> None:
         self._meters: Meters[Rate] = Meters(partial(Rate, windows))
         self._burst_seconds = windows.burst_seconds
         self._throttle_ms_max = throttle_ms_max
+        self.throttle_times = ThrottleTimes()
 
     @property
     def is_enabled(self) -> bool:
@@ -45,6 +47,11 @@ class RateQuota:
             return 0
         rate = meter.measure(now_ms)
         return min(throttle_ms(rate, bound, meter.elapsed_ms(now_ms)), self._throttle_ms_max)
+
+    def throttled(self, user: str, client_id: str, throttle_ms: int, now_ms: int) -> None:
+        """Note that this quota throttles a client for a time above 0."""
+        scope = self._meters.levels.scope(user, client_id)
+        self.throttle_times.record(scope, throttle_ms, now_ms)
 
     def note(self, user: str, client_id: str, value: float, now_ms: int) -> None:
         """Record a value without a verdict: one that counts for the next, or that is taken back."""

@@ -61,11 +61,15 @@ class Rate:
 
     def measure(self, now_ms: int) -> float:
         """Return the values per second."""
+        return self.total(now_ms) / (self.elapsed_ms(now_ms) / 1_000)
+
+    def total(self, now_ms: int) -> float:
+        """Return the sum of the values that are not too old."""
         self._empty_obsolete(now_ms)
         total = 0.0
         for sample in self._samples:
             total += sample[_VALUE]
-        return total / (self.elapsed_ms(now_ms) / 1_000)
+        return total
 
     def elapsed_ms(self, now_ms: int) -> int:
         """Return the time that the rate is measured over."""
