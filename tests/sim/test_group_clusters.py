@@ -6,22 +6,30 @@ Sources: KIP-848, KIP-932, KIP-1071.
 """
 
 from collections import Counter
+from functools import cache
 
 import pytest
 
 from kraft_wire.sim.plans.group_plan import with_groups
 from kraft_wire.sim.plans.plan import plan_from_json, plan_to_json
 from kraft_wire.sim.runs.campaign import drawn
-from kraft_wire.sim.runs.run import run_plan
+from kraft_wire.sim.runs.run import Failure, run_plan
 from tests.seeds import kept_seeds, printed_by_hash_seed
 
 BATCHES = [range(start, start + 2) for start in range(2_000, 2_008, 2)]
 
 
+@cache
+def long_run(seed: int) -> tuple[Failure | None, Counter[str]]:
+    """Return the failure of a run, and how often each thing was reached; a run is of its seed."""
+    result = run_plan(drawn(seed, events=4_000, nodes=None, brokers=0, focus="groups"))
+    return result.failure, result.operations + result.looked
+
+
 @pytest.mark.parametrize("seed", kept_seeds(__file__, "group_seeds.txt"))
 def test_seed_with_groups_that_once_failed_holds_every_invariant(seed: int) -> None:
-    plan = drawn(seed, events=4_000, nodes=None, brokers=0, focus="groups")
-    assert run_plan(plan).failure is None
+    failure, _ = long_run(seed)
+    assert failure is None
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=lambda batch: f"{batch[0]}-{batch[-1]}")
@@ -35,7 +43,7 @@ def test_fresh_seeds_with_groups_hold_every_invariant_and_settle(seeds: range) -
 def test_seed_has_one_trace_under_two_hash_seeds() -> None:
     program = (
         "from kraft_wire.sim.runs.campaign import drawn\n"
-        "from kraft_wire.sim.runs.run import run_plan\n"
+        "from kraft_wire.sim.runs.run import Failure, run_plan\n"
         "for seed in (0, 5, 8):\n"
         "    plan = drawn(seed, events=1_500, nodes=None, brokers=0, focus='groups')\n"
         "    print(run_plan(plan).trace_hash)"
@@ -63,8 +71,8 @@ def test_seed_without_the_focus_has_no_such_groups(seed: int) -> None:
 def test_members_reach_what_they_are_there_for() -> None:
     reached: Counter[str] = Counter()
     for seed in (0, 1, 3, 10, 15):
-        result = run_plan(drawn(seed, events=4_000, nodes=None, brokers=0, focus="groups"))
-        reached += result.operations + result.looked
+        _, found = long_run(seed)
+        reached += found
     for name in (
         "consumer assignment told",
         "consumer member read",
