@@ -5,12 +5,7 @@ is on the replica's disk. Sessions are not used; the topic is named by id, so fr
 """
 
 from kraft_wire.model import LeaderEpoch, Offset, ReplicaId, ReplicaKey
-from kraft_wire.raft.divergence import (
-    Diverging,
-    SnapshotNeeded,
-    Valid,
-    judge_fetch,
-)
+from kraft_wire.raft.divergence import Diverging, SnapshotNeeded, Valid, judge_fetch
 from kraft_wire.raft.effects import Reply, ReplyWithRecords, SendRequest
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.following import (
