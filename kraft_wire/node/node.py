@@ -111,14 +111,7 @@ class Node:
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
         make = self._new_broker_node
         self._broker = make(fs, report, links, now_ms) if config.is_broker else None
-        self._requests = RequestHandling(
-            self._answers,
-            None if self._broker is None else self._broker.broker,
-            self._quorum,
-            self._controller_listeners,
-            self._guards,
-            self.stores,
-        )
+        self._requests = self._new_request_handling()
         self.logins = logins_of(config, self._decoder_of, self._image, random_source)
         self._quorum.start(now_ms, wall_ms)
         self._pump(now_ms, wall_ms)
@@ -149,6 +142,16 @@ class Node:
             self._guards.join(node.broker)
             node.broker.described_topics = NoAnswersOfImage()
         return node
+
+    def _new_request_handling(self) -> RequestHandling:
+        return RequestHandling(
+            self._answers,
+            None if self._broker is None else self._broker.broker,
+            self._quorum,
+            self._controller_listeners,
+            self._guards,
+            self.stores,
+        )
 
     @property
     def raft(self) -> RaftIo:
