@@ -181,3 +181,14 @@ def test_whole_batches_are_counted_and_the_rest_is_cut_off() -> None:
         known = (0, -1) if size < len(first) else (len(first), 2)
         known = (len(data), 5) if size == len(data) else known
         assert whole_batches(memoryview(data[:size])) == known
+
+
+@pytest.mark.parametrize("sent", ["half a batch", "an older batch"])
+def test_answer_that_goes_on_nowhere_is_an_error_at_once(sent: str) -> None:
+    leader = Leader([3, 3], [])
+    first = leader.batches[0][2]
+    data = first[:-1] if sent == "half a batch" else first
+    leader.batches = [(0, 6, data)]
+    words = rf"no complete batch at offset 3 in {len(data)} bytes from leader:1"
+    with no_time(), pytest.raises(ClusterRefused, match=words):
+        list(fetch_partition(leader, KEY, 3, 6, FetchSettings()))
