@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.spark import parse_log_options
-from kraft_wire.spark.kraftlog.planning import OffsetRange, Stretch, plan_log_parts
+from kraft_wire.spark.kraftlog.options import LogOptions
+from kraft_wire.spark.kraftlog.planning import (
+    OffsetRange,
+    Stretch,
+    plan_log_parts,
+    task_bytes,
+)
 from kraft_wire.spark.kraftlog.replicas import list_replicas
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import WrittenLogs
@@ -38,6 +44,28 @@ def test_stretches_are_the_files_end_to_end(
             assert [one.is_file_end for one in found[:-1]] == [False] * (len(found) - 1)
             assert all(one.is_file_end for one in found[-1:])
         assert by_segment == {}
+
+
+@pytest.mark.parametrize(
+    ("total_bytes", "files", "parallelism", "least", "found"),
+    [
+        (10_000, 1, 4, None, (10_000 + 100) // 4),
+        (10_000, 20, 4, None, (10_000 + 2_000) // 4),
+        (10_000, 1, 4, 8, (10_000 + 100) // 8),
+        (10_000, 1, 8, 4, (10_000 + 100) // 8),
+        (10_000, 1, 1_000, None, 100),
+        (1_000_000, 1, 2, None, 5_000),
+        (0, 0, 2, None, 100),
+    ],
+)
+def test_tasks_are_as_large_as_those_of_sparks_file_sources(
+    total_bytes: int, files: int, parallelism: int, least: int | None, found: int
+) -> None:
+    """`FilePartition.maxSplitBytes`: min(largest, max(open cost, bytes of all with it / cores))."""
+    options = LogOptions(
+        paths=("x",), partition_bytes_max=5_000, open_cost_bytes=100, partitions_min=least
+    )
+    assert task_bytes(options, total_bytes, files, parallelism) == found
 
 
 def test_segments_behind_the_first_are_cut_as_small_too(written: WrittenLogs) -> None:
