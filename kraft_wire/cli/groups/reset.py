@@ -22,7 +22,7 @@ from kraft_wire.model import TopicPartition
 __all__ = ["Target", "new_offsets", "partitions_to_reset", "read_target"]
 
 _DURATION: Final = re.compile(
-    r"P(?=.)(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.\d+)?S)?)?"
+    r"P(?=.)(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,9}))?S)?)?"
 )
 _UNITS_MS: Final = (86_400_000, 3_600_000, 60_000, 1_000)
 
@@ -67,8 +67,10 @@ def _duration_ms(text: str) -> int:
     found = _DURATION.fullmatch(text)
     if found is None:
         raise WrongInput(f'"{text}" is not an ISO 8601 duration such as P1D or PT2H30M')
-    numbers = [int(each or 0) for each in found.groups()]
-    return sum(number * unit for number, unit in zip(numbers, _UNITS_MS, strict=True))
+    *whole, fraction = found.groups()
+    numbers = [int(each or 0) for each in whole]
+    part_ms = int((fraction or "").ljust(3, "0")[:3])
+    return sum(number * unit for number, unit in zip(numbers, _UNITS_MS, strict=True)) + part_ms
 
 
 def partitions_to_reset(
