@@ -3,7 +3,7 @@
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kraft_wire.client.splitting import split, unpacked_bytes
+from kraft_wire.client.splitting import record_bytes_at_most, split, unpacked_bytes
 from kraft_wire.wire.compression.codecs import STORED_LIMITS
 from kraft_wire.wire.records.batch_builder import BatchBuilder
 from kraft_wire.wire.records.memory_records import iter_batches
@@ -55,3 +55,23 @@ def test_as_few_pieces_as_fit_are_made() -> None:
 def one(data: bytes) -> RecordBatch:
     (batch,) = iter_batches(data)
     return batch
+
+
+BLOBS = st.one_of(st.none(), st.binary(max_size=200))
+NAMES = st.text(alphabet="a\N{LATIN SMALL LETTER E WITH ACUTE}\N{EURO SIGN}", max_size=80)
+
+
+@given(BLOBS, BLOBS, st.lists(st.tuples(NAMES, BLOBS), max_size=20), st.integers(0, 1 << 41))
+def test_record_is_never_larger_than_is_reckoned(
+    key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], later_ms: int
+) -> None:
+    builder = BatchBuilder()
+    builder.append(0, b"", b"", [])
+    before = unpacked_bytes(one(bytes(builder.build())))
+    builder = BatchBuilder()
+    builder.append(0, b"", b"", [])
+    builder.append(later_ms, key, value, headers)
+    taken = unpacked_bytes(one(bytes(builder.build()))) - before
+    most = record_bytes_at_most(key, value, headers)
+    assert taken <= most
+    assert most < 3 * taken + 36 + 10 * len(headers), "nor reckoned much too large"
