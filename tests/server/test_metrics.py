@@ -17,12 +17,23 @@ from kraft_wire.node.metrics.request_figures import (
     ApiFigures,
     RequestFigures,
 )
+from kraft_wire.wire.generated.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    OpData,
+)
 from kraft_wire.wire.generated.fetch import FetchResponse
 from kraft_wire.wire.generated.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -170,6 +181,30 @@ def test_traffic_latency_logs_and_lag_are_those_of_the_client(tmp_path: Path) ->
     assert values["kafka_consumergroup_lag", "billing", "0", "measured"] == 2
     assert values["kafka_consumergroup_current_offset", "billing", "0", "measured"] == 1
     assert values["kraft_wire_log_directory_free_bytes", str(server.data)] > 0
+
+
+def test_rates_of_quotas_are_measured_at_the_time_of_the_scrape(tmp_path: Path) -> None:
+    """The meters count by the monotonic clock: by the wall clock every sample would be too old."""
+    with ServerProcess(tmp_path, overrides={"metrics.port": "-1"}) as server:
+        with WireClient(server.bootstrap) as client:
+            topic = client.topic("measured")
+            op = OpData(key="producer_byte_rate", value=1.0)
+            entity = [EntityData(entity_type="client-id", entity_name=None)]
+            request = AlterClientQuotasRequest(entries=[EntryData(entity=entity, ops=[op])])
+            client.call(request, 1, AlterClientQuotasResponse)
+            until(lambda: throttled_ms(client, topic) > 0)
+        values = scraped(server)
+    rates = {name[0]: value for name, value in values.items() if "byte_rate" in name[0]}
+    assert rates["kafka_server_produce_byte_rate"] > 100 / 11
+    times = {name[0]: value for name, value in values.items() if "throttle_time" in name[0]}
+    assert times["kafka_server_produce_throttle_time"] > 0
+
+
+def throttled_ms(client: WireClient, topic: MetadataResponseTopic) -> int:
+    """Produce a hundred bytes; return the throttle time of the answer."""
+    request = produce_request(topic, one_batch(b"x" * 100))
+    answer: ProduceResponse = client.call(request, 9, ProduceResponse)
+    return answer.throttle_time_ms
 
 
 @pytest.mark.parametrize(("seconds", "bucket"), [(0.0005, 0), (0.000_501, 1), (30.0, 14), (31, 15)])
