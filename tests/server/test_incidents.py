@@ -20,6 +20,8 @@ SEEN_WITH_VALUES_ONLY = {
     "kraft_wire_rejections_total",
     *("kafka_server_produce_byte_rate", "kafka_server_fetch_byte_rate"),
     *("kafka_server_request_request_time", "kafka_server_controllermutation_tokens"),
+    *("kafka_server_produce_throttle_time", "kafka_server_fetch_throttle_time"),
+    *("kafka_server_request_throttle_time", "kafka_server_controllermutation_throttle_time"),
     "kraft_wire_throttled_connections",
     *("kafka_server_leaderreplication_byte_rate", "kafka_server_followerreplication_byte_rate"),
     "kafka_server_socketservermetrics_successful_authentication_total",

@@ -156,7 +156,9 @@ def _machine(node_id: int) -> Any:
     unknown = SimpleNamespace(get=lambda session_id: None)
     sessions = SimpleNamespace(sessions_count=0, _shard_of=lambda session_id: unknown)
     broker = SimpleNamespace(
-        partitions={("t", 0): partition}, fetch_sessions=sessions, fetchers=None
+        partitions={("t", 0): partition},
+        fetch_sessions=sessions,
+        replicas=SimpleNamespace(fetchers=None),
     )
     return SimpleNamespace(id=node_id, fs=fs, generation=0, node=SimpleNamespace(broker=broker))
 

@@ -51,7 +51,7 @@ class Stage:
         broker = SimpleNamespace(
             partitions={(kind, 0): self.partition},
             fetch_sessions=SimpleNamespace(sessions_count=0),
-            fetchers=None,
+            replicas=SimpleNamespace(fetchers=None),
         )
         self.machine: Any = SimpleNamespace(
             id=NODE,

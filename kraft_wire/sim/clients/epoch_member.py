@@ -127,6 +127,10 @@ class EpochMember(PositionClient):
         self.again()
         return True
 
+    def lost_answer(self) -> None:
+        """Name everything in the next heartbeat: its answer has the whole assignment then."""
+        self.must_tell = True
+
     def lose_place(self) -> None:
         """Own nothing, and join again."""
         self.epochs.dropped(self.group, self.member_id)
@@ -144,7 +148,7 @@ class EpochMember(PositionClient):
     def _heard(self, node_id: int, response: Message | None) -> None:
         told = self.told(response)
         if told is None:
-            self.must_tell = True
+            self.lost_answer()
             self.again()
             return
         code, epoch, assigned = told

@@ -41,6 +41,10 @@ class StreamsMember(EpochMember):
         """Return the tasks that read partitions."""
         return frozenset((_SUBTOPOLOGY, number) for _, number in places)
 
+    def lost_answer(self) -> None:
+        """Join again: 4.3.1 names the tasks of a member once, and ours does as well."""
+        self.lose_place()
+
     def heartbeat_request(self) -> StreamsGroupHeartbeatRequest:
         """Return a heartbeat with all active tasks; the first one has the topology."""
         numbers = sorted(number for _, number in self.owned)

@@ -3,7 +3,6 @@
 from kraft_wire.broker.groups.java_collections import java_hash_set
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.streams.group_settings import heartbeat_interval_ms
-from kraft_wire.broker.groups.streams.member import StreamsMember
 from kraft_wire.broker.groups.streams.member_steps import Walk
 from kraft_wire.broker.groups.streams.request_checks import JOIN
 from kraft_wire.broker.groups.streams.tasks import Tasks
@@ -13,7 +12,6 @@ from kraft_wire.wire.generated.streams_group_heartbeat import (
     ResponseTaskIds,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
-    TaskIds,
 )
 
 __all__ = ["heartbeat_answer"]
@@ -22,8 +20,7 @@ __all__ = ["heartbeat_answer"]
 def heartbeat_answer(
     walk: Walk, request: StreamsGroupHeartbeatRequest, configured: ConfiguredTopology
 ) -> StreamsGroupHeartbeatResponse | Refusal:
-    """Answer with the member's tasks to a join, if they changed or it lacks some; with endpoints
-    if newer.
+    """Answer with the member's tasks to a join, and if they changed; with endpoints if newer.
 
     Error: UNKNOWN_SERVER_ERROR (an endpoint, and topics are missing).
     """
@@ -33,13 +30,11 @@ def heartbeat_answer(
         member_epoch=member.member_epoch,
         heartbeat_interval_ms=heartbeat_interval_ms(walk.shard.env, group.group_id),
     )
-    is_new = request.member_epoch == JOIN or member.assigned != walk.former.assigned
-    if is_new or _lacks_tasks(request, member):
+    if request.member_epoch == JOIN or member.assigned != walk.former.assigned:
         tasks = member.assigned.without_epochs
         response.active_tasks = _task_ids(tasks.active)
         response.standby_tasks = _task_ids(tasks.standby)
         response.warmup_tasks = _task_ids(tasks.warmup)
-    if is_new:
         group.endpoints.forget(member.member_id)
         group.endpoints.epoch += member.user_endpoint is not None
     if group.endpoints.epoch != request.endpoint_information_epoch:
@@ -56,23 +51,6 @@ def heartbeat_answer(
     _tell(walk, configured)
     response.status = walk.statuses
     return response
-
-
-def _lacks_tasks(request: StreamsGroupHeartbeatRequest, member: StreamsMember) -> bool:
-    """Whether a member reports what it has, and lacks tasks that are its own.
-
-    The answer with them was lost: clients report everything after a request that failed.
-    """
-    own = member.assigned.without_epochs
-    reports = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
-    if None in reports:
-        return False
-    return not all(map(_has_all, reports, own))
-
-
-def _has_all(report: list[TaskIds] | None, own: Tasks) -> bool:
-    reported = {each.subtopology_id: each.partitions for each in report or ()}
-    return all(own[each].issubset(reported.get(each, ())) for each in own)
 
 
 def _tell(walk: Walk, configured: ConfiguredTopology) -> None:

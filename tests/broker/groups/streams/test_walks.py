@@ -73,33 +73,7 @@ def test_a_group_is_the_same_after_another_coordinator_has_loaded_it(number: int
 def compare(walk: Walked) -> None:
     ours = OurStreamsGroups()
     for step, answer in walk:
-        own = ours.ask(step)
-        if _tells_lost_tasks(step, own, answer):
-            own["response"] |= dict.fromkeys(_REPORTS)
-        assert _comparable(step, own) == _comparable(step, answer), step
-
-
-_REPORTS = ("activeTasks", "standbyTasks", "warmupTasks")
-
-
-def _tells_lost_tasks(step: Step, own: Answer, apache: Answer) -> bool:
-    """Ours tells a member that reports its tasks which ones it lacks (docs/DEVIATIONS.md)."""
-    if step["step"] != "streams heartbeat" or "response" not in own or "response" not in apache:
-        return False
-    told, reported = own["response"], step["request"]
-    if told["activeTasks"] is None or apache["response"]["activeTasks"] is not None:
-        return False
-    lacking = [
-        (each["subtopologyId"], number)
-        for kind in _REPORTS
-        for each in told[kind]
-        for number in each["partitions"]
-        if not any(
-            each["subtopologyId"] == other["subtopologyId"] and number in other["partitions"]
-            for other in reported[kind]
-        )
-    ]
-    return bool(lacking)
+        assert _comparable(step, ours.ask(step)) == _comparable(step, answer), step
 
 
 def _comparable(step: Step, answer: Answer) -> dict[str, Any]:
