@@ -267,7 +267,8 @@ class UpkeepJudge:
         found: dict[int, bool] = {}
         for own in log.batches:
             committed = truth.batch_before(own.end_offset)
-            is_known = own.end_offset > truth.end or truth.is_same(own, committed)
+            is_read = watch.log_start < own.end_offset <= truth.end
+            is_known = not is_read or truth.is_same(own, committed)
             is_known = is_known or self.judge.is_gone_from_leader(truth, own.end_offset)
             self._check("S09 CommittedIsForever", is_known, watch, own.identity)
             found.update(dict.fromkeys(facts_of(own).records, True))
