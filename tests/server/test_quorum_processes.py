@@ -52,7 +52,15 @@ WITHOUT_UVLOOP = (
 @pytest.fixture(scope="module")
 def controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuorumProcesses]:
     with QuorumProcesses(tmp_path_factory.mktemp("controllers")) as quorum:
+        until(lambda: all(has_metadata(quorum, node_id) for node_id in quorum.running))
         yield quorum
+
+
+def has_metadata(quorum: QuorumProcesses, node_id: int) -> bool:
+    """A controller without metadata refuses, as one whose level is too low; tools give up then."""
+    with WireClient(quorum.controller(node_id)) as client:
+        request = DescribeClusterRequest(endpoint_type=2)
+        return client.call(request, 2, DescribeClusterResponse).error_code == ErrorCode.NONE
 
 
 @pytest.fixture(scope="module")
