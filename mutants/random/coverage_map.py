@@ -11,9 +11,10 @@ import hashlib
 import json
 import mmap
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
 from typing import TextIO
 
@@ -136,7 +137,7 @@ class CoverageMap:
             at_import = _unpacked(str(head.get("collected", "")))
             for row in rows:
                 if row["outcome"] == "passed":
-                    hits = _unpacked(str(row["hits"]))
+                    hits = _hits_of(row)
                     seconds = float(str(row["seconds"]))
                     judge = Judge(
                         str(row["test"]), seconds, hits.bit_count(), str(row.get("trace", ""))
@@ -239,6 +240,13 @@ def _packed(hits: mmap.mmap) -> str:
     number = int(found.translate(_AS_DIGITS)[::-1], 2)
     raw = number.to_bytes((len(found) + 7) // 8, "little")
     return base64.b64encode(zlib.compress(raw, 6)).decode()
+
+
+def _hits_of(row: Mapping[str, object]) -> int:
+    """Return what a test ran, and what made the fixtures that it shares with others."""
+    more = row.get("more_hits", ())
+    assert isinstance(more, Sequence), row
+    return reduce(or_, map(_unpacked, (str(row["hits"]), *map(str, more))))
 
 
 def _unpacked(text: str) -> int:

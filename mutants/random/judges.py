@@ -5,7 +5,7 @@ Each tells what began and what came of it, line by line: after a kill it is know
 
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -47,6 +47,12 @@ class _Listener:
         self._tell, self._wanted, self._hits = tell, wanted, took_hits
         self._hang_s = hang_s
         self._outcome, self._why, self._started = "", "", 0.0
+        self._own: list[str] = []
+        """What the present test has run before it made a shared fixture."""
+        self._shared: dict[pytest.FixtureDef[object], list[str]] = {}
+        """What making each fixture of more than one test has run."""
+        self._used: list[pytest.FixtureDef[object]] = []
+        """The shared fixtures of the present test."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -72,6 +78,26 @@ class _Listener:
         if self._hits is None:
             self._tell({"began": nodeid})
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Note which shared fixtures a test has; what made them counts for each of their tests."""
+        known = getattr(item, "_fixtureinfo", None)
+        chosen = [] if known is None else [each[-1] for each in known.name2fixturedefs.values()]
+        self._used = [each for each in chosen if each.scope != "function"]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object]
+    ) -> Generator[None, object, object]:
+        """Keep apart what making a shared fixture runs."""
+        if self._hits is None or fixturedef.scope == "function":
+            return (yield)
+        self._own.append(self._hits())
+        try:
+            return (yield)
+        finally:
+            self._shared.setdefault(fixturedef, []).append(self._hits())
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take one phase of a test."""
         if report.outcome != "passed" and self._outcome != "failed":
@@ -84,6 +110,9 @@ class _Listener:
         line["seconds"] = round(time.monotonic() - self._started, 4)
         if self._hits is not None:
             line["hits"] = self._hits()
+            shared = [each for one in self._used for each in self._shared.get(one, ())]
+            line["more_hits"] = [*self._own, *shared]
+            self._own = []
         self._tell(line)
 
 

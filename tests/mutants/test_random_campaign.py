@@ -154,3 +154,50 @@ def test_mutant_shows_its_change() -> None:
 def test_wrong_arguments_end_with_2(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "mutants.random", *arguments]
     assert subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=False).returncode == 2
+
+
+SHARING = """
+import notes
+import pytest
+
+@pytest.fixture(scope="module")
+def made(): notes.ran.append("made")
+
+@pytest.fixture
+def each(made): notes.ran.append("each")
+
+def test_first(each): notes.ran.append("first")
+def test_alone(): notes.ran.append("alone")
+def test_second(each): notes.ran.append("second")
+"""
+LISTENING = """
+import json, sys, types
+ran = []
+sys.modules["notes"] = types.SimpleNamespace(ran=ran)
+from mutants.random.judges import run_tests
+def took():
+    text = ",".join(ran)
+    ran.clear()
+    return text
+lines = []
+run_tests(lines.append, [sys.argv[1]], took_hits=took)
+print(json.dumps([line for line in lines if "test" in line]))
+"""
+
+
+def test_what_makes_a_shared_fixture_counts_for_every_test_that_has_it(tmp_path: Path) -> None:
+    """The first test makes it; a change of what makes it is the others' matter too."""
+    (tmp_path / "test_sharing.py").write_text(SHARING)
+    command = [sys.executable, "-c", LISTENING, str(tmp_path / "test_sharing.py")]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout.splitlines()[-1])
+    found = {
+        row["test"].partition("::")[2]: (row["hits"], [each for each in row["more_hits"] if each])
+        for row in rows
+    }
+    assert found == {
+        "test_first": ("each,first", ["made"]),
+        "test_alone": ("alone", []),
+        "test_second": ("each,second", ["made"]),
+    }
