@@ -14,7 +14,7 @@ from typing import Final
 from kraft_wire.keystores.store import UnusableStore
 from kraft_wire.login.bearer import InvalidTokenSource, TokenSource, token_source
 from kraft_wire.login.client_config import UnusableConfig, tls_of
-from kraft_wire.login.token_refresh import RETRY_MS, RefreshWindow, refresh_at_ms, times_of
+from kraft_wire.login.token_refresh import RETRY_MS, refresh_at_ms, times_of
 from kraft_wire.model import ReportEvent
 from kraft_wire.node.config.security import LinkSecurity
 from kraft_wire.node.config.token_settings import LinkTokenSettings
@@ -51,7 +51,7 @@ class LinkToken:
     ) -> None:
         """Fetch the first token. Errors: StartError."""
         self._listener, self._loop, self._report = listener, loop, report
-        self._window: RefreshWindow = settings.window
+        self._window = settings.window
         self._wall_ms = wall_ms
         self._is_failing = False
         try:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kraft_wire.frozen import frozen
 from kraft_wire.keystores.store import Store
-from kraft_wire.login.token_refresh import RefreshWindow
+
+if TYPE_CHECKING:
+    from kraft_wire.login.token_refresh import RefreshWindow
 
 __all__ = [
     "LinkTokenSettings",
@@ -69,4 +71,4 @@ class LinkTokenSettings:
     """Client keys, as `login.bearer` takes them."""
     options: Mapping[str, str] = field(repr=False)
     """Those of the login entry."""
-    window: RefreshWindow
+    window: "RefreshWindow"

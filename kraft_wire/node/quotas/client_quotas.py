@@ -136,9 +136,9 @@ class ClientQuotas:
     ) -> None:
         """Note a throttle time for the quota that asks for more; that of time if both are equal."""
         if own_ms > time_ms:
-            quota.throttled(*client, own_ms, now_ms)
+            quota.throttle_times.record(*client, own_ms, now_ms)
         elif time_ms:
-            self._time.throttled(*client, time_ms, now_ms)
+            self._time.throttle_times.record(*client, time_ms, now_ms)
 
     def _throttle(
         self, charge: Charge, throttle_ms: int, outputs: list[Output], now_ms: int

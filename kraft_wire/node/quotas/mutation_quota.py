@@ -52,12 +52,7 @@ class MutationQuota:
 
     def __init__(self, windows: Windows) -> None:
         self._meters: Meters[TokenBucket] = Meters(partial(TokenBucket, windows))
-        self.throttle_times = ThrottleTimes()
-
-    def throttled(self, user: str, client_id: str, throttle_ms: int, now_ms: int) -> None:
-        """Note that this quota throttles a client for a time above 0."""
-        scope = self._meters.levels.scope(user, client_id)
-        self.throttle_times.record(scope, throttle_ms, now_ms)
+        self.throttle_times = ThrottleTimes(self._meters)
 
     def tokens(self, number_max: int, now_ms: int) -> dict[Scope, float]:
         """Return the tokens of the buckets that were used last."""

@@ -22,7 +22,7 @@ class RateQuota:
         self._meters: Meters[Rate] = Meters(partial(Rate, windows))
         self._burst_seconds = windows.burst_seconds
         self._throttle_ms_max = throttle_ms_max
-        self.throttle_times = ThrottleTimes()
+        self.throttle_times = ThrottleTimes(self._meters)
 
     @property
     def is_enabled(self) -> bool:
@@ -47,11 +47,6 @@ class RateQuota:
             return 0
         rate = meter.measure(now_ms)
         return min(throttle_ms(rate, bound, meter.elapsed_ms(now_ms)), self._throttle_ms_max)
-
-    def throttled(self, user: str, client_id: str, throttle_ms: int, now_ms: int) -> None:
-        """Note that this quota throttles a client for a time above 0."""
-        scope = self._meters.levels.scope(user, client_id)
-        self.throttle_times.record(scope, throttle_ms, now_ms)
 
     def note(self, user: str, client_id: str, value: float, now_ms: int) -> None:
         """Record a value without a verdict: one that counts for the next, or that is taken back."""

@@ -3,10 +3,10 @@
 As Apache Kafka's `Avg` over its usual samples, two of 30 seconds.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from kraft_wire.node.quotas.levels import Scope
-from kraft_wire.node.quotas.meters import Kept
+from kraft_wire.node.quotas.meters import Kept, Meters
 from kraft_wire.node.quotas.windows import Rate, Windows
 
 __all__ = ["AverageTime", "ThrottleTimes"]
@@ -36,13 +36,16 @@ class AverageTime:
 class ThrottleTimes:
     """The averages of one kind of quota."""
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_kept", "_meters")
 
-    def __init__(self) -> None:
+    def __init__(self, meters: Meters[Any]) -> None:
+        """Clients that share one of the `meters` share an average."""
         self._kept: Kept[Scope, AverageTime] = Kept(AverageTime)
+        self._meters = meters
 
-    def record(self, scope: Scope, throttle_ms: int, now_ms: int) -> None:
-        """Note that a client is throttled."""
+    def record(self, user: str, client_id: str, throttle_ms: int, now_ms: int) -> None:
+        """Note that a client is throttled for a time above 0."""
+        scope = self._meters.levels.scope(user, client_id)
         self._kept.at(scope, now_ms).record(throttle_ms, now_ms)
 
     def averages(self, number_max: int, now_ms: int) -> dict[Scope, float]:

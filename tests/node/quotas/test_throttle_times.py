@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from kraft_wire.node.metrics.quota_metrics import quota_metrics
+from kraft_wire.node.quotas.levels import levels_of
+from kraft_wire.node.quotas.meters import Meters
 from kraft_wire.node.quotas.throttle_times import AverageTime, ThrottleTimes
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.apache.source_judge import answers_of
@@ -56,9 +58,11 @@ def test_averages_are_those_of_apaches_sensors() -> None:
 
 
 def test_an_average_lasts_for_a_minute() -> None:
-    times = ThrottleTimes()
-    times.record(CLIENT, 100, BEGIN_MS)
-    times.record(CLIENT, 300, BEGIN_MS + 1_000)
+    meters = Meters(AverageTime)
+    meters.levels = levels_of({(("user", "ANONYMOUS"),): {BYTES: 5.0}})[BYTES]
+    times = ThrottleTimes(meters)
+    times.record("ANONYMOUS", "c1", 100, BEGIN_MS)
+    times.record("ANONYMOUS", "c2", 300, BEGIN_MS + 1_000)
     assert times.averages(9, BEGIN_MS + 60_999) == {CLIENT: 200.0}
     assert times.averages(9, BEGIN_MS + 61_000) == {}
 
