@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -37,10 +37,13 @@ from tests.waiting import until
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 BROKER = 2
 PORT, INODE, ESTABLISHED = 1, 9, "01"
-SETTINGS = {
+LISTENERS = {
     "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT,"
     "SECURE:SASL_PLAINTEXT",
     "inter.broker.listener.name": "SECURE",
+}
+SETTINGS = {
+    **LISTENERS,
     **{f"sasl.mechanism.{link}.protocol": name for link, name in MECHANISM.items()},
     **sasl_settings("CONTROLLER"),
     **sasl_settings("SECURE"),
@@ -65,22 +68,31 @@ def local_ports(pid: int, address: str) -> set[str]:
     }
 
 
-@pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[tuple[SecuredApache, BrokerProcess]]:
-    apache = SecuredApache(tmp_path / "apache", "SASL_PLAINTEXT", SETTINGS)
+@contextmanager
+def both_makes(
+    directory: Path, settings: dict[str, str]
+) -> Iterator[tuple[SecuredApache, BrokerProcess]]:
+    """Run a node of Apache's and a broker of ours that log in to each other at SECURE."""
+    apache = SecuredApache(directory / "apache", "SASL_PLAINTEXT", settings)
     apache.directory.mkdir()
     apache.format_options = [*apache.format_options, *WITHOUT]
-    (tmp_path / "ours").mkdir()
+    (directory / "ours").mkdir()
     ours = BrokerProcess(
-        tmp_path / "ours",
+        directory / "ours",
         BROKER,
         cluster_id=apache.cluster_id,
         voters=f"1@{apache.controller_bootstrap}",
-        overrides={**SETTINGS, "metrics.port": "-1"},
+        overrides={**settings, "metrics.port": "-1"},
     )
     ours._settings["listeners"] = f"PLAINTEXT://{ours.bootstrap},SECURE://127.0.0.1:{free_port()}"
     with apache, ours:
         yield apache, ours
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[tuple[SecuredApache, BrokerProcess]]:
+    with both_makes(tmp_path, SETTINGS) as started:
+        yield started
 
 
 def replicate(apache: SecuredApache) -> None:

@@ -90,7 +90,7 @@ def offsets(reader: PartitionsReader, *keys: TopicPartition) -> list[int]:
 
 
 def test_each_round_begins_with_the_next_partition() -> None:
-    """A full answer has none of the last ones: nobody is always last."""
+    """A full answer lacks the last partitions, so each round begins with another one."""
     leader = Leader()
     reader = reader_of(leader, a=5, b=6, c=7)
     for _ in range(4):
@@ -181,7 +181,6 @@ def test_permanent_error_ends_the_reading_at_once() -> None:
 
 def test_passing_errors_are_waited_out_each_time_anew_until_the_deadline() -> None:
     leader = Leader()
-    reader = reader_of(leader)
     with no_time():
         reader = reader_of(leader)
         rounds = 0

@@ -155,7 +155,7 @@ def test_links_outlive_their_tokens_and_an_outage_of_the_provider(tmp_path: Path
             provider.is_down = True
             until(lambda: all("link_token_failed" in node.text for node in nodes))
             provider.is_down = False
-            # The second node lost its leadership meanwhile, and nobody fetches from it.
+            # The second node no longer leads a partition, so no node fetches from it.
             most = max(counts(nodes[0])[RENEWED, name] for _, name in PLACES[:2])
             until(lambda: renewed(round(most) + 2, PLACES[:2]))
             texts = [node.text for node in nodes]

@@ -54,7 +54,7 @@ def test_answers_of_version_5(node: Coordinating, state: str, case: int) -> None
 def test_the_end_of_an_older_client_is_no_answer_for_the_producer_before_it(
     node: Coordinating, commit: bool
 ) -> None:
-    """T12: nobody but its owner is told an identity; 4.3.1 tells it to the fenced producer."""
+    """T12: a producer gets only its own identity; in 4.3.1 a fenced one gets that of another."""
     producer = brought_to(node, "CompleteCommit" if commit else "CompleteAbort", version=4)
     fenced = (producer.id, producer.epoch - 1)
     for verdict in (True, False):

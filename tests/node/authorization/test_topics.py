@@ -138,7 +138,7 @@ def test_pages_of_topics_hold_only_allowed_ones(node: GuardedDoor) -> None:
     assert [topic.name for topic in page.topics] == ["mine"]
     assert page.next_cursor is None
     assert page.topics[0].topic_authorized_operations == 1 << Op.DESCRIBE
-    assert not any("theirs" in each for each in node.denied), "nobody asked for it"
+    assert not any("theirs" in each for each in node.denied), "the request does not name it"
     behind = DescribeTopicPartitionsRequest(
         response_partition_limit=9, cursor=Cursor(topic_name="n", partition_index=0)
     )
