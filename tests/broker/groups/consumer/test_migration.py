@@ -274,6 +274,16 @@ def test_classic_members_must_share_a_protocol() -> None:
     assert Member(harness, protocols=("range", "sticky")).join().error == ErrorCode.NONE
 
 
+def test_a_refused_classic_member_gets_no_id() -> None:
+    """Kafka's own ConsumerProtocolMigrationTest; a group of the classic kind repeats the id."""
+    harness, leader = one_classic()
+    send(harness, joining(member_id="modern"))
+    leader.protocols = ("connect",)
+    refused_one = leader.join_once()
+    assert refused_one.error == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert refused_one.response.member_id == ""
+
+
 # --- Appends ---------------------------------------------------------------------------------
 
 

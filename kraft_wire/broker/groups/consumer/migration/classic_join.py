@@ -103,7 +103,8 @@ def _is_supported(group: ConsumerGroup, attempt: JoinAttempt) -> bool:
 
 
 def _refused(attempt: JoinAttempt, error: ErrorCode) -> Outcome[JoinGroupResponse]:
-    return Outcome(attempt.refused(error, attempt.member_id))
+    """Answer with the error alone: only the classic kind of group repeats the id of the request."""
+    return Outcome(attempt.refused(error))
 
 
 def _entered(
