@@ -35,19 +35,19 @@ _POM_HEAD = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <packaging>pom</packaging>
   <dependencies>
 """
-_POM_DEPENDENCY = (
-    "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId>"
-    "<version>{}</version></dependency>\n"
-)
+_POM_TAGS = ("groupId", "artifactId", "version", "classifier")
 _POM_TAIL = "  </dependencies>\n</project>\n"
+
+Coordinates = tuple[str, ...]
+"""Group, artifact, version, and a classifier where the jar has one."""
 
 
 class JarsMissing(RuntimeError):
     """Maven is absent or could not bring the jars; the text says which."""
 
 
-def coordinates(release: str) -> list[tuple[str, str, str]]:
-    """Group, artifact and version of everything that is asked of Maven for one release."""
+def coordinates(release: str) -> list[Coordinates]:
+    """Everything that is asked of Maven for one release."""
     kafka = "org.apache.kafka"
     log4j = "org.apache.logging.log4j"
     wanted = [(kafka, name, release) for name in ("kafka_2.13", "kafka-tools", "kafka-shell")]
@@ -62,7 +62,7 @@ def cache_directory() -> Path:
     return Path(named) if named else CHECKOUT / "var" / "apache"
 
 
-def streams_coordinates(release: str) -> list[tuple[str, str, str]]:
+def streams_coordinates(release: str) -> list[Coordinates]:
     """The same for Kafka Streams, which has clients and a log binding but no server."""
     logging = [each for each in coordinates(release) if "log4j" in each[0]]
     return [("org.apache.kafka", "kafka-streams", release), *logging]
@@ -73,7 +73,7 @@ def jar_directory(release: str = RELEASE) -> Path:
     return _complete(cache_directory() / release, coordinates(release))
 
 
-def _complete(directory: Path, wanted: list[tuple[str, str, str]]) -> Path:
+def _complete(directory: Path, wanted: list[Coordinates]) -> Path:
     if (directory / COMPLETE).exists():
         return directory
     directory.mkdir(parents=True, exist_ok=True)
@@ -94,8 +94,12 @@ def class_archive(release: str = RELEASE) -> Path:
 
 def streams_classpath(release: str = RELEASE) -> str:
     """The same for Kafka Streams; the folder is ``streams-<release>``."""
-    folder = cache_directory() / f"streams-{release}"
-    return _path(_complete(folder, streams_coordinates(release)))
+    return classpath_of(f"streams-{release}", streams_coordinates(release))
+
+
+def classpath_of(folder: str, wanted: list[Coordinates]) -> str:
+    """The same for any jars, kept in a folder of that name."""
+    return _path(_complete(cache_directory() / folder, wanted))
 
 
 def _path(directory: Path) -> str:
@@ -118,15 +122,14 @@ def _log_settings() -> Path:
     return jar
 
 
-def _bring(wanted: list[tuple[str, str, str]], directory: Path) -> None:
+def _bring(wanted: list[Coordinates], directory: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise JarsMissing("mvn is missing: Apache Kafka's jars come through Maven")
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".bring-") as scratch:
         jars = Path(scratch) / "jars"
         pom = Path(scratch) / "pom.xml"
-        lines = [_POM_DEPENDENCY.format(*c) for c in wanted]
-        pom.write_text(_POM_HEAD + "".join(lines) + _POM_TAIL)
+        pom.write_text(_POM_HEAD + "".join(map(_dependency, wanted)) + _POM_TAIL)
         command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
         command += [f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
         done = subprocess.run(
@@ -138,6 +141,13 @@ def _bring(wanted: list[tuple[str, str, str]], directory: Path) -> None:
             )
         for jar in sorted(jars.glob("*.jar")):
             jar.replace(directory / jar.name)
+
+
+def _dependency(wanted: Coordinates) -> str:
+    tags = zip(_POM_TAGS, wanted, strict=False)
+    return (
+        f"    <dependency>{''.join(f'<{tag}>{text}</{tag}>' for tag, text in tags)}</dependency>\n"
+    )
 
 
 def main() -> int:

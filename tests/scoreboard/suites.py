@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Protocol
 
 from tests.apache.node import ApacheNode
 from tests.process import KRAFT_WIRE
 from tests.scoreboard.go_suite import GoSuite
+from tests.scoreboard.java_suite import OWN_TESTS, JavaSuite, classpath
 from tests.scoreboard.python_suite import run_kafka_python, sources
 from tests.scoreboard.results import FAILED, PASSED, SKIPPED, Results
 from tests.server_process import ServerProcess
@@ -55,16 +57,35 @@ KAFKA_PYTHON = {
 """What its tests expect of a broker that they start."""
 
 
-@dataclass(frozen=True)
-class Suite:
+class Suite(Protocol):
     """One suite."""
+
+    @property
+    def title(self) -> Callable[[], str]:
+        """How the table names it."""
+
+    @property
+    def prepare(self) -> Callable[[], object]:
+        """Fetch and compile, while there is a network."""
+
+    def run_on(self, make: str, home: Path) -> Results:
+        """Run the tests on one make; what they and the nodes write stays in the folder."""
+
+
+@dataclass(frozen=True)
+class NodeSuite:
+    """A suite for a node that runs already."""
 
     title: Callable[[], str]
     run: Callable[[Node, Path], Results]
     settings: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[], object] = lambda: None
-    """Fetch and compile, while there is a network."""
     is_at_9092: bool = False
+
+    def run_on(self, make: str, home: Path) -> Results:
+        """Run it on a new node."""
+        with self.node(make, home) as node:
+            return self.run(node, home / "suite.log")
 
     def node(self, make: str, home: Path) -> Node:
         """Return a node of a make, not started."""
@@ -74,6 +95,27 @@ class Suite:
             ours = {key: value for key, value in settings.items() if "quorum" not in key}
             return ServerProcess(home, overrides=ours, port=port)
         return ApacheNode(home, overrides=settings, port=port)
+
+
+@dataclass(frozen=True)
+class ClusterSuite:
+    """A suite that starts clusters of its own, one for each test."""
+
+    suite: JavaSuite
+
+    @property
+    def title(self) -> Callable[[], str]:
+        """How the table names it."""
+        return self.suite.title
+
+    @property
+    def prepare(self) -> Callable[[], object]:
+        """Bring the jars."""
+        return classpath
+
+    def run_on(self, make: str, home: Path) -> Results:
+        """Run it."""
+        return self.suite.run(make, home / "suite.log")
 
 
 def run_conform(node: Node, log: Path) -> Results:
@@ -108,24 +150,25 @@ KAFKA_GO = GoSuite(
 )
 
 SUITES: dict[str, Suite] = {
-    "conform": Suite(lambda: "`kraft-wire conform`", run_conform),
-    "franz-go": Suite(
+    "conform": NodeSuite(lambda: "`kraft-wire conform`", run_conform),
+    "franz-go": NodeSuite(
         lambda: f"franz-go {FRANZ.version()}, `pkg/kgo`",
         lambda node, log: FRANZ.run(node.bootstrap, log),
         prepare=FRANZ.build,
     ),
-    "kafka-go": Suite(
+    "kafka-go": NodeSuite(
         lambda: f"kafka-go {KAFKA_GO.version()}",
         lambda node, log: KAFKA_GO.run(node.bootstrap, log),
         settings={**ACLS, **LOGINS},
         prepare=KAFKA_GO.build,
         is_at_9092=True,
     ),
-    "kafka-python": Suite(
+    "kafka-python": NodeSuite(
         lambda: f"kafka-python {version('kafka-python')}, `test/integration`",
         lambda node, log: run_kafka_python(node.bootstrap, log),
         settings={**ACLS, **KAFKA_PYTHON},
         prepare=sources,
         is_at_9092=True,
     ),
+    **{name: ClusterSuite(suite) for name, suite in OWN_TESTS.items()},
 }
