@@ -113,3 +113,13 @@ def test_errors_in_order(kind: int, name: str, error: ErrorCode) -> None:
     resource = DescribeConfigsResource(resource_type=kind, resource_name=name)
     (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}).results
     assert result.error_code == error
+
+
+def test_unknown_type_fails_every_resource_of_the_request() -> None:
+    """`ConfigHelper.handleDescribeConfigsRequest` throws at it before it describes anything."""
+    known = DescribeConfigsResource(resource_type=BROKER, resource_name="1")
+    unknown = DescribeConfigsResource(resource_type=99, resource_name="conform")
+    answer = ask(DescribeConfigsRequest(resources=[known, unknown]), {})
+    refused = ErrorCode.INVALID_REQUEST
+    assert [each.error_code for each in answer.results] == [refused, refused]
+    assert [each.configs for each in answer.results] == [[], []]

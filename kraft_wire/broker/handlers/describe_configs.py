@@ -67,9 +67,11 @@ def handle(
 ) -> DescribeConfigsResponse:
     """Describe the settings of resources.
 
-    Errors per resource, first match wins: INVALID_REQUEST (the answer is full, unknown type, empty
-    name, another broker), INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
+    Errors of all resources: INVALID_REQUEST (one has an unknown type). Errors per resource, first
+    match wins: INVALID_REQUEST (the answer is full, empty name, another broker),
+    INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
     """
+    is_known = all(each.resource_type in _DESCRIBERS for each in request.resources)
     # A resource takes ten bytes of the request and thirty-three entries of the answer, so the
     # bound on what a request may make us build has to hold for the answer too.
     room = broker.settings.source.integer("request.max.elements")
@@ -81,6 +83,8 @@ def handle(
             resource_name=resource.resource_name,
         )
         try:
+            if not is_known:
+                raise _Refused(ErrorCode.INVALID_REQUEST, _UNKNOWN_RESOURCE)
             if room <= 0:
                 raise _Refused(ErrorCode.INVALID_REQUEST, _TOO_MANY)
             result.configs = _described(broker, request, resource)
@@ -95,9 +99,7 @@ def handle(
 def _described(
     broker: MetadataReader, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> list[DescribeConfigsResourceResult]:
-    describer = _DESCRIBERS.get(resource.resource_type)
-    if describer is None:
-        raise _Refused(ErrorCode.INVALID_REQUEST, _UNKNOWN_RESOURCE)
+    describer = _DESCRIBERS[resource.resource_type]
     wanted = set(resource.configuration_keys or ())
     entries = [
         entry
