@@ -3,9 +3,11 @@
 A pattern comes from a client, so the time of a match must not explode: the pattern becomes a
 program of which all threads advance together, one character at a time (Thompson's construction).
 It supports alternatives, groups, classes, `.`, `^`, `$`, `* + ? {m,n}`, greedy or not, and the
-usual escapes. Other syntax of RE2 (flags, Unicode classes, word boundaries) counts as invalid.
+usual escapes. Braces that are no counts are characters, as in RE2. Other syntax of RE2 (flags,
+Unicode classes, word boundaries) counts as invalid.
 """
 
+import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -22,6 +24,9 @@ _CLASSES: Final = {
     "s": [("\t", "\n"), ("\f", "\r"), (" ", " ")],
 }
 _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
+
+_COUNTS: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
+"""`{m}`, `{m,}` or `{m,n}`, without leading zeros."""
 
 _Ranges = list[tuple[str, str]]
 
@@ -120,15 +125,12 @@ class _Parser:
 
     def _repeated(self, atom: _Program) -> _Program:
         """Read the repetition of an atom, if there is one."""
-        if self.is_at_end or self._peek() not in "*+?{":
+        counts = self._counts()
+        if counts is None:
             return atom
-        lowest, highest = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}.get(
-            sign := self._next(), (-1, -1)
-        )
-        if sign == "{":
-            lowest, highest = self._counts()
+        lowest, highest = counts
         self._take("?")  # not greedy: the same ids match
-        if not self.is_at_end and self._peek() in "*+?":
+        if self._counts() is not None:
             raise _Invalid
         optional = highest - lowest if highest >= 0 else 1
         if len(atom) * (lowest + optional) > _PROGRAM_MAX:
@@ -138,13 +140,18 @@ class _Parser:
             return atom * lowest + loop
         return atom * lowest + [_Step(jumps=(1, len(atom) + 1)), *atom] * optional
 
-    def _counts(self) -> tuple[int, int]:
-        text, closes, rest = self._pattern[self._at :].partition("}")
-        low, comma, high = text.partition(",")
-        is_number = all(each.isascii() and each.isdecimal() for each in (low, high) if each)
-        if not closes or not low or not is_number:
-            raise _Invalid
-        self._at = len(self._pattern) - len(rest)
+    def _counts(self) -> tuple[int, int] | None:
+        """Read how often an atom is repeated; None without a repetition, -1 for no upper bound."""
+        if self.is_at_end:
+            return None
+        signs = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}
+        if self._peek() in signs:
+            return signs[self._next()]
+        found = _COUNTS.match(self._pattern, self._at)
+        if found is None:
+            return None
+        self._at = found.end()
+        low, comma, high = found.groups()
         lowest = int(low[:5])
         highest = lowest if not comma else int(high[:5]) if high else -1
         if max(lowest, highest) > _REPEATS_MAX or 0 <= highest < lowest:
@@ -152,6 +159,8 @@ class _Parser:
         return lowest, highest
 
     def _atom(self) -> _Program:
+        if self._counts() is not None:
+            raise _Invalid
         character = self._next()
         if character == "(":
             return self._group()
@@ -163,8 +172,6 @@ class _Parser:
             return [_Step(self._class())]
         if character == "\\":
             return [_Step(self._escaped())]
-        if character in "*+?":
-            raise _Invalid
         return [_Step([(character, character)])]
 
     def _group(self) -> _Program:

@@ -53,13 +53,14 @@ def _compare(pattern: str, texts: list[str]) -> None:
             "a)",
             "[",
             "[]",
-            "a{",
             "a{2,1}",
             "a{1001}",
-            "a{,2}",
-            "a{x}",
-            "a{1,x}",
-            "a{²}",
+            "a{1,1001}",
+            "a{2}{3}",
+            "a{2}*",
+            "a{2}?{3}",
+            "{1}",
+            "(a|{2})",
             "*",
             "a**",
             "[b-a]",
@@ -77,3 +78,14 @@ def test_no_pattern_takes_for_ever(pattern: str) -> None:
     matcher = id_matcher(pattern)
     assert matcher is not None
     assert matcher("a" * 300) == (pattern in ("(a+)+", "(a|a)*"))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a{", "{", "a{,2}", "a{x}", "a{1,x}", "a{²}", "a{1", "a{1 }", "a{02}", "a{1,02}", "a}"],
+)
+def test_braces_that_are_no_counts_are_characters(pattern: str) -> None:
+    """As with RE2/J 1.8, by which 4.3.1 matches."""
+    matcher = id_matcher(pattern)
+    assert matcher is not None
+    assert (matcher(pattern), matcher("a"), matcher("aa")) == (True, False, False)
