@@ -78,6 +78,8 @@ def test_log_levels_are_one_entry() -> None:
     resource = DescribeConfigsResource(resource_type=8, resource_name="1")
     (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}).results
     assert [(each.name, each.value) for each in result.configs] == [("root", "INFO")]
+    (root,) = result.configs
+    assert (root.config_type, root.documentation) == (0, ""), "as 4.3.1, which sets neither"
 
 
 def test_resources_beyond_the_bound_of_an_answer_are_refused() -> None:

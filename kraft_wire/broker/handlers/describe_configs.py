@@ -25,7 +25,7 @@ from kraft_wire.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from kraft_wire.settings.definition import ConfigKind, ConfigSource
+from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.describe_configs import (
     DescribeConfigsRequest,
@@ -41,6 +41,7 @@ __all__ = ["handle"]
 _LOGGER_RESOURCE: Final = 8
 """Of requests alone: log levels are in no record."""
 _ROOT_LOGGER: Final = "root"
+_NO_TYPE: Final = 0
 _UNKNOWN_RESOURCE: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
@@ -109,7 +110,7 @@ def _described(
     for entry in entries:
         if not request.include_synonyms:
             entry.synonyms = []
-        if not request.include_documentation:
+        if not request.include_documentation and resource.resource_type != _LOGGER_RESOURCE:
             entry.documentation = None
     return entries
 
@@ -146,8 +147,8 @@ def _logger(broker: MetadataReader, name: str) -> Entries:
         name=_ROOT_LOGGER,
         value="INFO",
         config_source=ConfigSource.DYNAMIC_BROKER_LOGGER,
-        config_type=ConfigKind.STRING,
-        documentation=None,
+        config_type=_NO_TYPE,
+        documentation="",  # 4.3.1 sets neither, whatever was asked for
     )
     return [root]
 
