@@ -49,6 +49,9 @@ _SINGLE = {
     "share.coordinator.state.topic.min.isr": "1",
 }
 
+_SNAPSHOTS = {"metadata.log.max.snapshot.interval.ms": "1000"}
+"""So that a young node has a snapshot of its metadata log for the cases of FetchSnapshot."""
+
 _AT_ONCE = 24
 """Rows; enough to keep four connections busy, few enough to stop soon."""
 
@@ -64,7 +67,9 @@ def targets(broker: str, controller: str | None = None) -> Targets:
 @contextmanager
 def our_node(directory: Path) -> Iterator[Targets]:
     """Run a node of ours."""
-    with QuorumProcesses(directory, 1, is_combined=True, overrides=_SINGLE) as node:
+    with QuorumProcesses(
+        directory, 1, is_combined=True, overrides={**_SINGLE, **_SNAPSHOTS}
+    ) as node:
         node.stop(1)
         node.start(1)
         yield targets(node.client(1), node.controller(1))
@@ -74,8 +79,9 @@ def our_node(directory: Path) -> Iterator[Targets]:
 def apache_node(
     directory: Path, release: str = RELEASE, overrides: Mapping[str, str] | None = None
 ) -> Iterator[Targets]:
-    """Run a node of Apache Kafka."""
-    node = ApacheNode(directory, release=release, overrides=overrides)
+    """Run a node of Apache Kafka; by default it makes snapshots of its metadata log at once."""
+    settings = _SNAPSHOTS if overrides is None else overrides
+    node = ApacheNode(directory, release=release, overrides=settings)
     node.format()
     node.start()
     try:

@@ -3,7 +3,7 @@
 A pattern comes from a client, so the time of a match must not explode: the pattern becomes a
 program of which all threads advance together, one character at a time (Thompson's construction).
 It supports alternatives, groups, classes, `.`, `^`, `$`, `* + ? {m,n}`, greedy or not, and the
-usual escapes. Braces that are no counts are characters, as in RE2. Other syntax of RE2 (flags,
+usual escapes. Braces that are not counts are characters, as in RE2. Other syntax of RE2 (flags,
 Unicode classes, word boundaries) counts as invalid.
 """
 

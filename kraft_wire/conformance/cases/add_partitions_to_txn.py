@@ -206,3 +206,14 @@ def two_transactions(broker: Subject, version: int) -> None:
         second.transactional_id: int(ErrorCode.PRODUCER_FENCED),
     }
     expect.true(codes == wanted, str(wanted), codes, "results_by_transaction")
+
+
+@case("AddPartitionsToTxn", _SOURCE, until=_BATCHED_SINCE - 1)
+def internal_topics(broker: Subject, version: int) -> None:
+    """A client adds no internal topic to a transaction: TOPIC_AUTHORIZATION_FAILED.
+
+    Add partition 0 of __consumer_offsets.
+    """
+    broker.group()
+    answer = _add(broker, version, new_producer(broker), "__consumer_offsets")
+    expect.error(answer, _code(version), ErrorCode.TOPIC_AUTHORIZATION_FAILED)

@@ -114,3 +114,15 @@ def other_number_of_replicas(broker: Subject, version: int) -> None:
     found = expect.at(answer, _CODE)
     expect.true(found != ErrorCode.NONE, "an error", found, _CODE)
     expect.equal(answer, "allow_replication_factor_change", False)
+
+
+@case("AlterPartitionReassignments", _SOURCE)
+def nothing_to_reassign(broker: Subject, version: int) -> None:
+    """A request without topics succeeds without results.
+
+    Reassign nothing.
+    """
+    request = AlterPartitionReassignmentsRequest(timeout_ms=10_000, topics=[])
+    answer = broker.ask(request, version, AlterPartitionReassignmentsResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.equal(answer, "responses", [])

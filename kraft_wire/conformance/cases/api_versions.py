@@ -2,8 +2,10 @@
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
+from kraft_wire.conformance.consumer_members import joining
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.header import RequestHeader, encode_request_header
 
@@ -120,3 +122,20 @@ def features_are_proper(broker: Subject, version: int) -> None:
         holds = known.min_version <= final.max_version_level <= known.max_version
         path = f"finalized_features[{index}].max_version_level"
         expect.true(holds, f"at most {known.max_version}", final.max_version_level, path)
+
+
+@case("ApiVersions", "KIP-584, ApiVersionsResponse", since=3)
+def features_in_use(broker: Subject, version: int) -> None:
+    """A broker that serves consumer groups has finalized a level of group.version.
+
+    Join a consumer group, then send ApiVersions.
+    """
+    request = joining(broker.group(), broker.topic().name)
+    joined = broker.prepare(request, ConsumerGroupHeartbeatResponse)
+    answer = broker.ask(_request(), version, ApiVersionsResponse)
+    levels = {each.name: each.max_version_level for each in answer.finalized_features}
+    if joined.error_code != ErrorCode.UNSUPPORTED_VERSION:
+        found = levels.get("group.version", 0)
+        expect.true(found >= 1, "a level of group.version", levels, "finalized_features")
+    found = levels.get("metadata.version", 0)
+    expect.true(found >= 1, "a level of metadata.version", levels, "finalized_features")

@@ -1,14 +1,20 @@
-"""What a controller refuses brokers: API keys 62, 63, 67 and 73."""
+"""What a controller refuses brokers: API keys 56, 62, 63, 67 and 73."""
 
 from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import Listener, case
-from kraft_wire.conformance.quorum import DIRECTORY_ID, NO_VOTER, OTHER_CLUSTER
+from kraft_wire.conformance.quorum import DIRECTORY_ID, NO_VOTER, OTHER_CLUSTER, quorum_facts
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
+)
+from kraft_wire.wire.generated.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    PartitionData,
+    TopicData,
 )
 from kraft_wire.wire.generated.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -22,10 +28,15 @@ from kraft_wire.wire.generated.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from kraft_wire.wire.generated.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 _CLUSTER: Final = "org.apache.kafka.controller.ClusterControlManager"
 _EPOCH: Final = 5
+_CONTROLLERS: Final = 2
 
 
 @case("BrokerHeartbeat", _CLUSTER, listener=Listener.CONTROLLER)
@@ -78,5 +89,62 @@ def directories_of_an_unknown_broker(controller: Subject, version: int) -> None:
     """
     request = AssignReplicasToDirsRequest(broker_id=NO_VOTER, broker_epoch=_EPOCH, directories=[])
     answer = controller.ask(request, version, AssignReplicasToDirsResponse)
+    found = answer.error_code
+    expect.true(found != ErrorCode.NONE, "an error", found, "error_code")
+
+
+def _migrating(controller: Subject, broker_id: int) -> BrokerRegistrationRequest:
+    """Return a registration that no controller accepts: of a broker with ZooKeeper."""
+    cluster = controller.prepare(
+        DescribeClusterRequest(endpoint_type=_CONTROLLERS), DescribeClusterResponse
+    )
+    return BrokerRegistrationRequest(
+        broker_id=broker_id,
+        cluster_id=cluster.cluster_id,
+        incarnation_id=DIRECTORY_ID,
+        is_migrating_zk_broker=True,
+    )
+
+
+@case("BrokerRegistration", _CLUSTER, since=1, listener=Listener.CONTROLLER)
+def registration_of_a_broker_that_migrates(controller: Subject, version: int) -> None:
+    """A broker of a cluster with ZooKeeper is refused with BROKER_ID_NOT_REGISTERED.
+
+    Register a broker with is_migrating_zk_broker.
+    """
+    request = _migrating(controller, NO_VOTER)
+    answer = controller.ask(request, version, BrokerRegistrationResponse)
+    expect.error(answer, "error_code", ErrorCode.BROKER_ID_NOT_REGISTERED)
+    expect.equal(answer, "broker_epoch", -1)
+
+
+@case("BrokerRegistration", _CLUSTER, since=1, listener=Listener.CONTROLLER)
+def registration_under_the_id_of_a_live_broker(controller: Subject, version: int) -> None:
+    """Another process with the id of a live broker: DUPLICATE_BROKER_REGISTRATION.
+
+    Register a broker under the id of one that lives, with is_migrating_zk_broker, so that the
+    controller would refuse it anyway. A quorum without observers has brokers for voters.
+    """
+    facts = quorum_facts(controller)
+    observers = [each for each in facts.observers if each != NO_VOTER]
+    request = _migrating(controller, observers[0] if observers else facts.leader_id)
+    answer = controller.ask(request, version, BrokerRegistrationResponse)
+    expect.error(answer, "error_code", ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+
+
+@case(
+    "AlterPartition",
+    "org.apache.kafka.controller.ReplicationControlManager",
+    since=2,
+    listener=Listener.CONTROLLER,
+)
+def isr_of_an_unknown_broker(controller: Subject, version: int) -> None:
+    """A broker that is not registered changes no ISR.
+
+    Send an AlterPartition of a broker that does not exist.
+    """
+    topic = TopicData(topic_id=DIRECTORY_ID, partitions=[PartitionData(new_isr_with_epochs=[])])
+    request = AlterPartitionRequest(broker_id=NO_VOTER, broker_epoch=_EPOCH, topics=[topic])
+    answer = controller.ask(request, version, AlterPartitionResponse)
     found = answer.error_code
     expect.true(found != ErrorCode.NONE, "an error", found, "error_code")

@@ -176,3 +176,61 @@ def nothing_that_matches(broker: Subject, version: int) -> None:
         answer = _described(broker, version, (_CLIENT, _EXACT, client), strict=strict)
         expect.error(answer, "error_code", ErrorCode.NONE)
         expect.equal(answer, "entries", [])
+
+
+@case("DescribeClientQuotas", "KIP-546")
+def filters_that_match(broker: Subject, version: int) -> None:
+    """Filters match a name, the default or any name; a strict one matches nothing more.
+
+    Set a limit of a client id, and one of a user with it; describe by the client id.
+    """
+    client, user = broker.name("client"), broker.name("user")
+    both: dict[str, str | None] = {_CLIENT: client, _USER: user}
+    entities: tuple[dict[str, str | None], ...] = ({_CLIENT: client}, both)
+    try:
+        for entity, value in zip(entities, (1000.0, 2000.0), strict=True):
+            request = _entry(entity, value, remove=False)
+            answer = broker.prepare(request, alter.AlterClientQuotasResponse)
+            expect.error(answer, _CODE, ErrorCode.NONE)
+        for _ in broker.attempts("two limits"):
+            if len(_entities(_described(broker, version, (_CLIENT, _EXACT, client)))) == len(
+                entities
+            ):
+                break
+        for components, strict, count in (
+            (((_CLIENT, _EXACT, client),), True, 1),
+            (((_CLIENT, _EXACT, client), (_USER, _ANY, None)), True, 1),
+            (((_CLIENT, _EXACT, client), (_USER, _DEFAULT, None)), False, 0),
+            (((_USER, _EXACT, user),), True, 0),
+            (((_USER, _EXACT, user),), False, 1),
+        ):
+            found = _entities(_described(broker, version, *components, strict=strict))
+            expect.true(len(found) == count, f"{count} by {components}", found, "entries")
+    finally:
+        for entity in entities:
+            request = _entry(entity, 0.0, remove=True)
+            broker.prepare(request, alter.AlterClientQuotasResponse)
+
+
+def _entry(
+    entity: dict[str, str | None], value: float, *, remove: bool
+) -> alter.AlterClientQuotasRequest:
+    parts = [alter.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()]
+    operation = alter.OpData(key=_KEY, value=value, remove=remove)
+    return alter.AlterClientQuotasRequest(entries=[alter.EntryData(entity=parts, ops=[operation])])
+
+
+def _entities(answer: describe.DescribeClientQuotasResponse) -> list[list[str]]:
+    """Return the types of each entity that is described."""
+    return [sorted(part.entity_type for part in each.entity) for each in answer.entries or ()]
+
+
+@case("DescribeClientQuotas", "kafka.server.metadata.ClientQuotaCache, describeClientQuotas")
+def unknown_entity_type(broker: Subject, version: int) -> None:
+    """A filter by a type that does not exist is refused with UNSUPPORTED_VERSION.
+
+    Describe by "team".
+    """
+    answer = _described(broker, version, ("team", _EXACT, "x"))
+    expect.error(answer, "error_code", ErrorCode.UNSUPPORTED_VERSION)
+    expect.equal(answer, "entries", None)

@@ -93,3 +93,50 @@ def validation_only(broker: Subject, version: int) -> None:
     for validate_only in (True, False):
         answer = _grow(broker, version, name, 2, validate_only=validate_only)
         expect.error(answer, _CODE, ErrorCode.NONE)
+
+
+@case("CreatePartitions", _SOURCE)
+def topics_on_their_own(broker: Subject, version: int) -> None:
+    """Topics of one request succeed and fail on their own.
+
+    Add a partition to a topic, and to one that does not exist.
+    """
+    present, absent = broker.topic().name, broker.name("absent")
+    topics = [
+        CreatePartitionsTopic(name=each, count=2, assignments=None) for each in (absent, present)
+    ]
+    request = CreatePartitionsRequest(topics=topics, timeout_ms=10_000)
+    answer = broker.ask(request, version, CreatePartitionsResponse)
+    codes = {each.name: each.error_code for each in answer.results}
+    wanted = {present: 0, absent: int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}
+    expect.true(codes == wanted, str(wanted), codes, "results")
+
+
+@case("CreatePartitions", _SOURCE)
+def topic_named_twice(broker: Subject, version: int) -> None:
+    """A topic that is named twice is refused with INVALID_REQUEST.
+
+    Add partitions to a topic twice in one request.
+    """
+    name = broker.topic().name
+    topics = [CreatePartitionsTopic(name=name, count=each, assignments=None) for each in (2, 3)]
+    request = CreatePartitionsRequest(topics=topics, timeout_ms=10_000)
+    answer = broker.ask(request, version, CreatePartitionsResponse)
+    codes = {each.error_code for each in answer.results}
+    expect.true(codes == {int(ErrorCode.INVALID_REQUEST)}, "INVALID_REQUEST", codes, "results")
+
+
+@case("CreatePartitions", _SOURCE)
+def assignment_to_an_unknown_broker(broker: Subject, version: int) -> None:
+    """A replica on a broker that does not exist: INVALID_REPLICA_ASSIGNMENT.
+
+    Add a partition on the broker 123456.
+    """
+    topic = CreatePartitionsTopic(
+        name=broker.topic().name,
+        count=2,
+        assignments=[CreatePartitionsAssignment(broker_ids=[123_456])],
+    )
+    request = CreatePartitionsRequest(topics=[topic], timeout_ms=10_000)
+    answer = broker.ask(request, version, CreatePartitionsResponse)
+    expect.error(answer, "results[0].error_code", ErrorCode.INVALID_REPLICA_ASSIGNMENT)

@@ -287,3 +287,76 @@ def one_of_two_is_refused(broker: Subject, version: int) -> None:
     codes = {each.name: each.error_code for each in answer.topics}
     wanted = {proper: int(ErrorCode.NONE), wrong: int(ErrorCode.INVALID_PARTITIONS)}
     expect.true(codes == wanted, str(wanted), codes, "topics")
+
+
+@case("CreateTopics", _CONTROL)
+def name_that_collides_by_an_underscore(broker: Subject, version: int) -> None:
+    """Names that differ in a dot for an underscore collide: INVALID_TOPIC_EXCEPTION.
+
+    Create a topic with an underscore, then the same name with a dot.
+    """
+    name = broker.topic(name=broker.name("with_mark")).name
+    _refused(broker, version, _topic(name.replace("_", ".")), ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+@case("CreateTopics", _CONTROL)
+def metadata_topic(broker: Subject, version: int) -> None:
+    """The topic of the metadata log cannot be created: INVALID_REQUEST.
+
+    Create __cluster_metadata, validated alone.
+    """
+    answer = _create(broker, version, _topic("__cluster_metadata"), validate_only=True)
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("CreateTopics", _CONTROL)
+def negative_counts(broker: Subject, version: int) -> None:
+    """Counts below -1 are refused as 0 is.
+
+    Create topics with -2 partitions, and with a replication factor of -2.
+    """
+    counts = (
+        (-2, 1, ErrorCode.INVALID_PARTITIONS),
+        (1, -2, ErrorCode.INVALID_REPLICATION_FACTOR),
+    )
+    for partitions, replicas, code in counts:
+        _refused(broker, version, _topic(broker.name(), partitions, replicas), code)
+
+
+@case("CreateTopics", "KIP-525", since=5)
+def settings_of_a_refused_topic(broker: Subject, version: int) -> None:
+    """A topic that is refused has no counts and no settings.
+
+    Create a topic that exists.
+    """
+    answer = _create(broker, version, _topic(broker.topic().name))
+    expect.error(answer, _CODE, ErrorCode.TOPIC_ALREADY_EXISTS)
+    expect.equal(answer, "topics[0].num_partitions", -1)
+    expect.equal(answer, "topics[0].replication_factor", -1)
+    expect.equal(answer, "topics[0].configs", [])
+
+
+@case("CreateTopics", "KIP-525", since=5)
+def settings_of_a_validated_topic(broker: Subject, version: int) -> None:
+    """A topic that is only validated is described as it would be created.
+
+    Validate a topic of three partitions with cleanup.policy=compact.
+    """
+    topic = _topic(broker.name(), 3, cleanup_policy="compact")
+    answer = _create(broker, version, topic, validate_only=True)
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, "topics[0].num_partitions", 3)
+    values = {each.name: each.value for each in answer.topics[0].configs or ()}
+    seen = values.get("cleanup.policy")
+    expect.true(seen == "compact", "cleanup.policy=compact", seen, "topics[0].configs")
+
+
+@case("CreateTopics", _CONTROL)
+def setting_without_a_value(broker: Subject, version: int) -> None:
+    """A setting without a value is refused with INVALID_CONFIG.
+
+    Create a topic with retention.ms=null.
+    """
+    topic = _topic(broker.name())
+    topic.configs = [CreatableTopicConfig(name="retention.ms", value=None)]
+    _refused(broker, version, topic, ErrorCode.INVALID_CONFIG)

@@ -57,3 +57,32 @@ def empty_group(broker: Subject, version: int) -> None:
     expect.error(answer, "results[0].error_code", ErrorCode.NONE)
     answer = broker.ask(request, version, DeleteGroupsResponse)
     expect.error(answer, "results[0].error_code", ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+@case("DeleteGroups", "KIP-229")
+def same_group_twice(broker: Subject, version: int) -> None:
+    """A group that is named twice has one result.
+
+    Delete a group that does not exist, twice in one request.
+    """
+    request = DeleteGroupsRequest(groups_names=[broker.group()] * 2)
+    answer = broker.ask(request, version, DeleteGroupsResponse)
+    expect.true(len(answer.results) == 1, "one result", len(answer.results), "results")
+
+
+@case("DeleteGroups", "kafka.server.KafkaApis, handleDeleteGroupsRequest")
+def groups_on_their_own(broker: Subject, version: int) -> None:
+    """Groups of one request are deleted, and refused, on their own.
+
+    Delete a group with a member, and one that does not exist.
+    """
+    group_id, absent = broker.group(), broker.group()
+    stable_member(broker, group_id)
+    request = DeleteGroupsRequest(groups_names=[absent, group_id])
+    answer = broker.ask(request, version, DeleteGroupsResponse)
+    codes = {each.group_id: each.error_code for each in answer.results}
+    wanted = {
+        group_id: int(ErrorCode.NON_EMPTY_GROUP),
+        absent: int(ErrorCode.GROUP_ID_NOT_FOUND),
+    }
+    expect.true(codes == wanted, str(wanted), codes, "results")

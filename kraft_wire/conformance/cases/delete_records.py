@@ -6,6 +6,7 @@ from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.requests import EARLIEST, batch, list_offsets, written
 from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.model import ZERO_UUID
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -102,3 +103,64 @@ def compacted_topic(broker: Subject, version: int) -> None:
     topic = broker.topic(configs={"cleanup.policy": "compact"})
     answer = _delete(broker, version, topic, 0)
     expect.error(answer, _CODE, ErrorCode.POLICY_VIOLATION)
+
+
+@case("DeleteRecords", "topic configuration cleanup.policy")
+def compacted_and_deleted_topic(broker: Subject, version: int) -> None:
+    """Records of a topic that is compacted and deleted can be deleted.
+
+    Delete all records of a topic with cleanup.policy=compact,delete.
+    """
+    topic = broker.topic(configs={"cleanup.policy": "compact,delete"})
+    written(broker, topic, batch(b"a", key=b"k"))
+    answer = _delete(broker, version, topic, -1)
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, _LOW, 1)
+
+
+@case("DeleteRecords", _SOURCE)
+def negative_offset(broker: Subject, version: int) -> None:
+    """A negative offset other than -1 is OFFSET_OUT_OF_RANGE.
+
+    Delete below offset -2.
+    """
+    answer = _delete(broker, version, _three_records(broker), -2)
+    expect.error(answer, _CODE, ErrorCode.OFFSET_OUT_OF_RANGE)
+    expect.equal(answer, _LOW, -1)
+
+
+@case("DeleteRecords", _SOURCE)
+def one_beyond_the_high_watermark(broker: Subject, version: int) -> None:
+    """The high watermark is the largest offset: the next one is OFFSET_OUT_OF_RANGE.
+
+    Write three records, delete below 4, then below 3.
+    """
+    topic = _three_records(broker)
+    for offset, code in ((4, ErrorCode.OFFSET_OUT_OF_RANGE), (3, ErrorCode.NONE)):
+        expect.error(_delete(broker, version, topic, offset), _CODE, code)
+
+
+@case("DeleteRecords", _SOURCE)
+def internal_topic(broker: Subject, version: int) -> None:
+    """Records of an internal topic cannot be deleted: INVALID_TOPIC_EXCEPTION.
+
+    Delete below offset 0 of __consumer_offsets, which has nothing there.
+    """
+    broker.group()
+    topic = Topic("__consumer_offsets", ZERO_UUID)
+    answer = _delete(broker, version, topic, 0)
+    expect.error(answer, _CODE, ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+@case("DeleteRecords", "kafka.server.KafkaApis, handleDeleteRecordsRequest")
+def same_partition_twice(broker: Subject, version: int) -> None:
+    """Of a partition that is named twice the last offset counts; it is answered once.
+
+    Write three records, delete below 2 and below 1 in one request.
+    """
+    wanted = [DeleteRecordsPartition(partition_index=0, offset=each) for each in (2, 1)]
+    topics = [DeleteRecordsTopic(name=_three_records(broker).name, partitions=wanted)]
+    request = DeleteRecordsRequest(topics=topics, timeout_ms=5000)
+    answer = broker.ask(request, version, DeleteRecordsResponse)
+    lows = [one.low_watermark for each in answer.topics for one in each.partitions]
+    expect.true(lows == [1], "1", lows, "topics")

@@ -10,6 +10,7 @@ from kraft_wire.wire.generated.describe_cluster import (
     DescribeClusterResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 
 _NOT_ASKED_FOR: Final = -(1 << 31)
 
@@ -91,3 +92,16 @@ def fenced_brokers(broker: Subject, version: int) -> None:
     for index, each in enumerate(answer.brokers):
         if each.broker_id == broker.target.node_id:
             expect.equal(answer, f"brokers[{index}].is_fenced", False)
+
+
+@case("DescribeCluster", "KIP-700")
+def addresses_as_in_metadata(broker: Subject, version: int) -> None:
+    """Brokers have the host, port and rack that Metadata returns.
+
+    Describe the cluster, ask for Metadata without topics.
+    """
+    answer = broker.ask(DescribeClusterRequest(), version, DescribeClusterResponse)
+    known = broker.prepare(MetadataRequest(topics=[]), MetadataResponse)
+    found = sorted((each.broker_id, each.host, each.port, each.rack) for each in answer.brokers)
+    wanted = sorted((each.node_id, each.host, each.port, each.rack) for each in known.brokers)
+    expect.true(found == wanted, str(wanted), found, "brokers")

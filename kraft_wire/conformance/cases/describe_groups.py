@@ -5,7 +5,7 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.connection import CLIENT_ID
-from kraft_wire.conformance.members import ASSIGNMENT, stable_member
+from kraft_wire.conformance.members import ASSIGNMENT, joined, stable_member
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.describe_groups import (
     DescribeGroupsRequest,
@@ -14,6 +14,7 @@ from kraft_wire.wire.generated.describe_groups import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 _ABSENT_IS_AN_ERROR_SINCE: Final = 6
+_JOIN_VERSION: Final = 5
 _UNKNOWN_OPERATIONS: Final = -(1 << 31)
 
 
@@ -106,3 +107,52 @@ def two_groups(broker: Subject, version: int) -> None:
     answer = broker.ask(request, version, DescribeGroupsResponse)
     names = {each.group_id for each in answer.groups}
     expect.true(names == {first, second}, "both groups", names, "groups")
+
+
+def _with_members(broker: Subject, version: int, group_id: str) -> DescribeGroupsResponse:
+    """Describe a group once its members are committed, which takes a while in a cluster."""
+    for _ in broker.attempts(f"members of the group {group_id}"):
+        answer = _ask(broker, version, group_id)
+        if answer.groups[0].members:
+            return answer
+    raise AssertionError("attempts end in an exception")
+
+
+@case("DescribeGroups", "Kafka protocol guide, DescribeGroups API")
+def group_in_a_rebalance(broker: Subject, version: int) -> None:
+    """A group without an assignment has no protocol, and its members have no metadata.
+
+    Join, and describe before SyncGroup.
+    """
+    group_id = broker.group()
+    member = joined(broker.connect(), _JOIN_VERSION, group_id)
+    answer = _with_members(broker, version, group_id)
+    expect.equal(answer, "groups[0].group_state", "CompletingRebalance")
+    expect.equal(answer, "groups[0].protocol_data", "")
+    expect.equal(answer, "groups[0].members[0].member_id", member.member_id)
+    for field in ("member_metadata", "member_assignment"):
+        seen = bytes(getattr(answer.groups[0].members[0], field))
+        expect.true(seen == b"", "nothing", seen, f"groups[0].members[0].{field}")
+
+
+@case("DescribeGroups", "KIP-345", since=4)
+def instance_of_a_member(broker: Subject, version: int) -> None:
+    """A static member is described with its instance id.
+
+    Join under the instance id "instance", describe the group.
+    """
+    group_id = broker.group()
+    joined(broker.connect(), _JOIN_VERSION, group_id, group_instance_id="instance")
+    answer = _with_members(broker, version, group_id)
+    expect.equal(answer, "groups[0].members[0].group_instance_id", "instance")
+
+
+@case("DescribeGroups", "Kafka protocol guide, DescribeGroups API")
+def no_groups(broker: Subject, version: int) -> None:
+    """A request without groups has a response without groups.
+
+    Describe no group.
+    """
+    broker.group()
+    answer = broker.ask(DescribeGroupsRequest(groups=[]), version, DescribeGroupsResponse)
+    expect.equal(answer, "groups", [])

@@ -96,3 +96,15 @@ def size_of_the_volume(broker: Subject, version: int) -> None:
             f"{path}.usable_bytes",
         )
         expect.true(each.log_dir.startswith("/"), "a path", each.log_dir, f"{path}.log_dir")
+
+
+@case("DescribeLogDirs", "KIP-113, DescribeLogDirs")
+def no_partitions(broker: Subject, version: int) -> None:
+    """An empty list requests no partitions: the directories are described without any.
+
+    Create a topic, ask for no partition.
+    """
+    broker.topic()
+    answer = broker.ask(DescribeLogDirsRequest(topics=[]), version, DescribeLogDirsResponse)
+    found = [each.topics for each in answer.results]
+    expect.true(len(found) > 0 and not any(found), "directories alone", found, "results")

@@ -111,3 +111,18 @@ def invalid_topic_name(broker: Subject, version: int) -> None:
     answer = _describe(broker, version, "a b")
     found = answer.topics[0].partitions[0].error_code
     expect.true(found != ErrorCode.NONE, "an error", found, f"{_PARTITION}.error_code")
+
+
+@case("DescribeProducers", _SOURCE)
+def sequence_of_a_transaction(broker: Subject, version: int) -> None:
+    """A transactional producer is shown with its epoch, its sequence and its time.
+
+    Write a record in a transaction, describe.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    answer = _describe(broker, version, topic.name)
+    state = f"{_PARTITION}.active_producers[0]"
+    expect.equal(answer, f"{state}.producer_epoch", producer.epoch)
+    expect.equal(answer, f"{state}.last_sequence", 0)
+    expect.equal(answer, f"{state}.last_timestamp", TIMESTAMP_MS)

@@ -129,3 +129,68 @@ def cursor_that_is_none(broker: Subject, version: int) -> None:
         answer.topics,
         "topics",
     )
+
+
+@case("DescribeTopicPartitions", _SOURCE)
+def topics_in_order(broker: Subject, version: int) -> None:
+    """Topics are described in the order of their names, each once.
+
+    Describe two topics, and one that does not exist, in the reverse order, and one of them twice.
+    """
+    names = sorted([broker.topic().name, broker.topic().name, broker.name("absent")])
+    answer = _describe(broker, version, *reversed(names), names[0])
+    found = [each.name for each in answer.topics]
+    expect.true(found == names, str(names), found, "topics")
+
+
+@case("DescribeTopicPartitions", _SOURCE)
+def page_that_ends_with_a_topic(broker: Subject, version: int) -> None:
+    """A page that ends with a topic has the next topic, from its beginning, as its cursor.
+
+    Describe two topics of one partition with a limit of 1; continue at the cursor.
+    """
+    first, second = sorted(broker.topic().name for _ in range(2))
+    answer = _describe(broker, version, first, second, limit=1)
+    found = _partitions(answer)
+    expect.true(found == [(first, 0)], f"partition 0 of {first}", found, "topics")
+    expect.equal(answer, "next_cursor.topic_name", second)
+    expect.equal(answer, "next_cursor.partition_index", 0)
+    answer = _describe(broker, version, first, second, limit=1, cursor=(second, 0))
+    found = _partitions(answer)
+    expect.true(found == [(second, 0)], f"partition 0 of {second}", found, "topics")
+
+
+@case("DescribeTopicPartitions", "kafka.server.handlers.DescribeTopicPartitionsRequestHandler")
+def wrong_cursors(broker: Subject, version: int) -> None:
+    """A cursor with a negative partition or with a topic that is not asked for: INVALID_REQUEST.
+
+    Describe a topic from its partition -1, and from another topic on.
+    """
+    topic = broker.topic().name
+    for cursor in ((topic, -1), (f"{topic}-behind", 0)):
+        answer = _describe(broker, version, topic, cursor=cursor)
+        expect.error(answer, "topics[0].error_code", ErrorCode.INVALID_REQUEST)
+
+
+@case("DescribeTopicPartitions", _SOURCE)
+def all_topics(broker: Subject, version: int) -> None:
+    """A request without topics describes all of them.
+
+    Create a topic, describe all from it on.
+    """
+    topic = broker.topic(2).name
+    answer = _describe(broker, version, cursor=(topic, 1), limit=1)
+    found = _partitions(answer)
+    expect.true(found == [(topic, 1)], f"partition 1 of {topic}", found, "topics")
+
+
+@case("DescribeTopicPartitions", _SOURCE)
+def internal_topic(broker: Subject, version: int) -> None:
+    """The topic of committed offsets is internal.
+
+    Find a group's coordinator, describe __consumer_offsets.
+    """
+    broker.group()
+    answer = _describe(broker, version, "__consumer_offsets")
+    expect.error(answer, "topics[0].error_code", ErrorCode.NONE)
+    expect.equal(answer, "topics[0].is_internal", True)

@@ -96,3 +96,17 @@ def empty_transactional_id(broker: Subject, version: int) -> None:
     new_producer(broker)
     answer = _describe(broker, version, "")
     expect.error(answer, f"{_STATE}.error_code", ErrorCode.INVALID_REQUEST)
+
+
+@case("DescribeTransactions", "KIP-664")
+def several_transactional_ids(broker: Subject, version: int) -> None:
+    """Transactional ids are described in the order of the request, each on its own.
+
+    Describe an id that does not exist, and one that does.
+    """
+    absent, producer = broker.transactional_id(), new_producer(broker)
+    names = [absent, producer.transactional_id]
+    answer = _describe(broker, version, *names)
+    found = [(each.transactional_id, each.error_code) for each in answer.transaction_states]
+    wanted = [(absent, int(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)), (names[1], 0)]
+    expect.true(found == wanted, str(wanted), found, "transaction_states")

@@ -62,3 +62,33 @@ def unknown_partitions(broker: Subject, version: int) -> None:
     for name, partition in ((broker.topic().name, 4), (broker.name(), 0)):
         answer = _elect(broker, version, name, partition)
         expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@case("ElectLeaders", _SOURCE)
+def all_partitions(broker: Subject, version: int) -> None:
+    """A null list elects leaders of all partitions, and omits those that need none.
+
+    Elect all preferred leaders: a new topic's partition is not in the response.
+    """
+    topic = broker.topic().name
+    request = ElectLeadersRequest(
+        election_type=_PREFERRED, topic_partitions=None, timeout_ms=10_000
+    )
+    answer = broker.ask(request, version, ElectLeadersResponse)
+    found = [
+        each.topic
+        for each in answer.replica_election_results
+        if each.topic == topic and each.partition_result
+    ]
+    expect.true(found == [], "no result of the topic", found, "replica_election_results")
+
+
+@case("ElectLeaders", _SOURCE, since=_TYPE_SINCE)
+def unknown_type(broker: Subject, version: int) -> None:
+    """An unknown type of election is refused.
+
+    Elect with type 7: 4.3.1 answers UNKNOWN_SERVER_ERROR.
+    """
+    answer = _elect(broker, version, broker.topic().name, election_type=_NONE)
+    codes = (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_REQUEST)
+    expect.one_of(answer, "error_code", *map(int, codes))

@@ -5,9 +5,23 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
-from kraft_wire.conformance.transactions import Producer, ended, new_producer, written_in
+from kraft_wire.conformance.transactions import (
+    Producer,
+    begun,
+    ended,
+    new_producer,
+    written_in,
+)
+from kraft_wire.wire.generated.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
 from kraft_wire.wire.generated.end_txn import EndTxnRequest, EndTxnResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 
 _SOURCE: Final = "org.apache.kafka.coordinator.transaction.TransactionCoordinator, endTransaction"
 _FENCED_SINCE: Final = 2
@@ -156,3 +170,26 @@ def empty_transactional_id(broker: Subject, version: int) -> None:
     Commit under the name "".
     """
     expect.error(_end(broker, version, Producer("", 0, 0)), "error_code", ErrorCode.INVALID_REQUEST)
+
+
+@case("EndTxn", "KIP-98, transaction.timeout.ms", since=5)
+def transaction_that_times_out(broker: Subject, version: int) -> None:
+    """A transaction that runs for longer than its timeout is aborted, and is over for its producer.
+
+    Begin a transaction with a timeout of one second, wait until it is aborted, commit it.
+    """
+    name, topic = broker.transactional_id(), broker.topic()
+    request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1_000)
+    for _ in broker.attempts(f"a producer id for {name}"):
+        given = broker.prepare(request, InitProducerIdResponse, until=5)
+        if given.error_code == ErrorCode.NONE:
+            break
+    producer = Producer(name, given.producer_id, given.producer_epoch)
+    begun(broker, producer, topic)
+    asked = DescribeTransactionsRequest(transactional_ids=[name])
+    for _ in broker.attempts("an aborted transaction", 15):
+        found = broker.prepare(asked, DescribeTransactionsResponse)
+        if found.transaction_states[0].transaction_state == "CompleteAbort":
+            break
+    answer = _end(broker, version, producer)
+    expect.error(answer, "error_code", ErrorCode.INVALID_TXN_STATE)

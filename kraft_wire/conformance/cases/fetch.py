@@ -16,7 +16,12 @@ from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsTopic,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse, ForgottenTopic
+from kraft_wire.wire.generated.fetch import (
+    FetchRequest,
+    FetchResponse,
+    ForgottenTopic,
+    PartitionData,
+)
 from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 
 _CODE: Final = fetch_partition("error_code")
@@ -28,6 +33,7 @@ _DIVERGING_SINCE: Final = 12
 _NOWHERE: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
 _SESSIONS: Final = "KIP-227, Proposed Changes"
 _LONG_WAIT_MS: Final = 1_500
+_LOG_START_SINCE: Final = 5
 
 
 def _answer(broker: Subject, version: int, request: FetchRequest) -> FetchResponse:
@@ -35,9 +41,13 @@ def _answer(broker: Subject, version: int, request: FetchRequest) -> FetchRespon
 
 
 def _batches(answer: FetchResponse) -> list[RecordBatch]:
-    records = fetched(answer).records
-    assert isinstance(records, bytes | bytearray | memoryview | None)
-    return list(parse_batches(memoryview(records or b"")))
+    return list(parse_batches(memoryview(_records(fetched(answer)))))
+
+
+def _records(partition: PartitionData) -> bytes | bytearray | memoryview:
+    found = partition.records
+    assert isinstance(found, bytes | bytearray | memoryview | None)
+    return found or b""
 
 
 @case("Fetch", "Kafka protocol guide, Fetch API")
@@ -429,3 +439,160 @@ def reader_in_a_rack(broker: Subject, version: int) -> None:
     expect.error(answer, fetch_partition("error_code"), ErrorCode.NONE)
     offsets = [each.base_offset for each in _batches(answer)]
     expect.true(offsets == [1], "the record at offset 1", offsets, fetch_partition("records"))
+
+
+@case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
+def partition_that_a_limit_cut_off(broker: Subject, version: int) -> None:
+    """A partition whose records did not fit is in the next incremental fetch.
+
+    Produce to two partitions, begin a session with max_bytes=1: it returns records of partition 0
+    alone. Fetch the records after them: the response has the records of partition 1 alone.
+    """
+    topic = broker.topic(2)
+    for partition in (0, 1):
+        written(broker, topic, batch(b"x" * 1000), partition=partition)
+    request = fetch(topic, version, partitions=(0, 1), max_bytes=1, session=(0, 0))
+    first = _answer(broker, version, request)
+    sizes = [len(_records(each)) > 0 for each in first.responses[0].partitions]
+    expect.true(sizes == [True, False], "records of partition 0", sizes, _RECORDS)
+    request = fetch(topic, version, 1, max_bytes=1, session=(first.session_id, 1))
+    answer = _answer(broker, version, request)
+    expect.equal(answer, fetch_partition("partition_index"), 1)
+    expect.true(len(_batches(answer)) == 1, "its batch", fetched(answer).records, _RECORDS)
+
+
+@case("Fetch", "KIP-74")
+def limit_of_several_partitions(broker: Subject, version: int) -> None:
+    """Only the first partition with records may exceed the limit of the whole request.
+
+    Produce 1,000 bytes to each of two partitions, fetch both with max_bytes=1, then with 1,500.
+    """
+    topic = broker.topic(2)
+    for partition in (0, 1):
+        written(broker, topic, batch(b"x" * 1000), partition=partition)
+    for limit in (1, 1500):
+        request = fetch(topic, version, partitions=(0, 1), max_bytes=limit)
+        found = _answer(broker, version, request).responses[0].partitions
+        heads = [len(list(parse_batches(memoryview(_records(each))))) for each in found]
+        expect.true(heads == [1, 0], "one batch, of partition 0", heads, _RECORDS)
+
+
+@case("Fetch", "KIP-74")
+def limit_of_the_request(broker: Subject, version: int) -> None:
+    """A response has no more bytes than max_bytes, whatever the partition may have.
+
+    Produce five batches of 1,000 bytes, fetch with max_bytes=2500.
+    """
+    topic = broker.topic()
+    written(broker, topic, *[batch(b"x" * 1000)] * 5)
+    answer = _answer(broker, version, fetch(topic, version, max_bytes=2500))
+    size = len(_records(fetched(answer)))
+    expect.true(1000 < size <= 2500, "at most 2500 bytes", size, _RECORDS)
+
+
+@case("Fetch", "Kafka protocol guide, Fetch API")
+def order_of_partitions(broker: Subject, version: int) -> None:
+    """Partitions are answered in the order of the request.
+
+    Fetch partitions 2, 0 and 1 of a topic of three.
+    """
+    topic = broker.topic(3)
+    answer = _answer(broker, version, fetch(topic, version, partitions=(2, 0, 1)))
+    found = [each.partition_index for each in answer.responses[0].partitions]
+    expect.true(found == [2, 0, 1], "2, 0, 1", found, "responses")
+
+
+@case("Fetch", "kafka.server.ReplicaManager, fetchMessages")
+def error_is_answered_at_once(broker: Subject, version: int) -> None:
+    """A fetch with an error does not wait for bytes.
+
+    Fetch an offset beyond the end, and an empty partition, with a long max_wait_ms.
+    """
+    topic = broker.topic(2)
+    wait_ms = int(broker.target.timeout_s * 800)
+    request = fetch(topic, version, partitions=(0, 1), max_wait_ms=wait_ms)
+    request.topics[0].partitions[1].fetch_offset = 5
+    started = time.monotonic()
+    answer = _answer(broker, version, request)
+    waited_s = time.monotonic() - started
+    expect.true(waited_s < wait_ms / 2000, "a response at once", f"{waited_s:.2f} s later")
+    codes = {each.partition_index: each.error_code for each in answer.responses[0].partitions}
+    wanted = {0: 0, 1: int(ErrorCode.OFFSET_OUT_OF_RANGE)}
+    expect.true(codes == wanted, str(wanted), codes, "responses")
+
+
+@case("Fetch", "kafka.server.ReplicaManager, readFromLog")
+def offset_one_beyond_the_end(broker: Subject, version: int) -> None:
+    """The offset behind the next one gets OFFSET_OUT_OF_RANGE, the next one does not.
+
+    Produce a record, fetch offsets 1 and 2.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a"))
+    for offset, code in ((1, ErrorCode.NONE), (2, ErrorCode.OFFSET_OUT_OF_RANGE)):
+        answer = _answer(broker, version, fetch(topic, version, offset))
+        expect.error(answer, _CODE, code)
+
+
+@case("Fetch", "KIP-107")
+def records_that_were_deleted(broker: Subject, version: int) -> None:
+    """Offsets below the log start get OFFSET_OUT_OF_RANGE; the response has the log start.
+
+    Produce three records, delete those below 2, fetch offsets 1 and 2.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a"), batch(b"b"), batch(b"c"))
+    wanted = DeleteRecordsPartition(partition_index=0, offset=2)
+    topics = [DeleteRecordsTopic(name=topic.name, partitions=[wanted])]
+    broker.prepare(DeleteRecordsRequest(topics=topics, timeout_ms=5000), DeleteRecordsResponse)
+    answer = _answer(broker, version, fetch(topic, version, 1))
+    expect.error(answer, _CODE, ErrorCode.OFFSET_OUT_OF_RANGE)
+    answer = _answer(broker, version, fetch(topic, version, 2))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, fetch_partition("high_watermark"), 3)
+    if version >= _LOG_START_SINCE:
+        expect.equal(answer, fetch_partition("log_start_offset"), 2)
+
+
+@case("Fetch", "KIP-98, read_committed")
+def unknown_isolation_level(broker: Subject, version: int) -> None:
+    """An unknown isolation level fails the request with UNKNOWN_SERVER_ERROR.
+
+    Fetch with isolation level 2.
+    """
+    answer = _answer(broker, version, fetch(broker.topic(), version, isolation_level=2))
+    if version >= _SESSIONS_SINCE:
+        expect.error(answer, "error_code", ErrorCode.UNKNOWN_SERVER_ERROR)
+    else:
+        expect.error(answer, _CODE, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+@case("Fetch", "KIP-595, Log divergence", since=_DIVERGING_SINCE)
+def epoch_above_the_log(broker: Subject, version: int) -> None:
+    """A last fetched epoch above that of the log gets OFFSET_OUT_OF_RANGE.
+
+    Produce a record in epoch 0, fetch offset 1 with last_fetched_epoch=1000.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a"))
+    answer = _answer(broker, version, fetch(topic, version, 1, last_fetched_epoch=1000))
+    expect.error(answer, _CODE, ErrorCode.OFFSET_OUT_OF_RANGE)
+
+
+@case("Fetch", "kafka.server.DelayedFetch, tryComplete")
+def older_segment_is_answered_at_once(broker: Subject, version: int) -> None:
+    """A fetch from a segment that is full does not wait for more bytes.
+
+    Produce two batches of 600,000 bytes with segment.bytes=1048576, fetch the first one with a
+    long max_wait_ms and min_bytes of 5 MB.
+    """
+    topic = broker.topic(configs={"segment.bytes": "1048576"})
+    written(broker, topic, *[batch(b"x" * 600_000)] * 2)
+    wait_ms = int(broker.target.timeout_s * 800)
+    request = fetch(topic, version, max_wait_ms=wait_ms, min_bytes=5_000_000)
+    request.max_bytes = request.topics[0].partitions[0].partition_max_bytes = 10_000_000
+    started = time.monotonic()
+    answer = _answer(broker, version, request)
+    waited_s = time.monotonic() - started
+    expect.true(waited_s < wait_ms / 2000, "a response at once", f"{waited_s:.2f} s later")
+    expect.true(len(_records(fetched(answer))) > 0, "records", "none", _RECORDS)

@@ -1,5 +1,6 @@
 """FindCoordinator, API key 10: the broker that coordinates a group."""
 
+from base64 import urlsafe_b64encode
 from typing import Final
 
 from kraft_wire.conformance import expect
@@ -14,6 +15,8 @@ from kraft_wire.wire.generated.find_coordinator import (
 _MANY_SINCE: Final = 4
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
+_SHARE: Final = 2
+_SHARE_SINCE: Final = 6
 
 
 @case("FindCoordinator", "Kafka protocol guide, FindCoordinator API", until=_MANY_SINCE - 1)
@@ -106,3 +109,44 @@ def no_keys(broker: Subject, version: int) -> None:
     request = FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=[])
     answer = broker.ask(request, version, FindCoordinatorResponse)
     expect.equal(answer, "coordinators", [])
+
+
+@case("FindCoordinator", "KIP-932, FindCoordinator", since=_MANY_SINCE)
+def coordinator_of_a_share_partition(broker: Subject, version: int) -> None:
+    """A share partition has a coordinator from version 6 on: INVALID_REQUEST below.
+
+    Ask for the coordinator of a share partition of a new group.
+    """
+    topic_id = urlsafe_b64encode(bytes(broker.topic().topic_id)).decode().rstrip("=")
+    request = FindCoordinatorRequest(
+        key_type=_SHARE, coordinator_keys=[f"{broker.group()}:{topic_id}:0"]
+    )
+    for _ in broker.attempts("a coordinator of a share partition"):
+        found = broker.prepare(request, FindCoordinatorResponse)
+        if found.coordinators[0].error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            break
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    wanted = ErrorCode.NONE if version >= _SHARE_SINCE else ErrorCode.INVALID_REQUEST
+    expect.error(answer, "coordinators[0].error_code", wanted)
+
+
+@case("FindCoordinator", "KIP-932, FindCoordinator", since=_SHARE_SINCE)
+def key_of_no_share_partition(broker: Subject, version: int) -> None:
+    """A key that names no share partition is refused with INVALID_REQUEST.
+
+    Ask for the coordinator of the share partition "conform".
+    """
+    request = FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=["conform"])
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    expect.error(answer, "coordinators[0].error_code", ErrorCode.INVALID_REQUEST)
+
+
+@case("FindCoordinator", "KIP-932, FindCoordinator", since=1, until=_MANY_SINCE - 1)
+def share_partition_in_an_older_version(broker: Subject, version: int) -> None:
+    """Versions without several keys know no share partitions: INVALID_REQUEST.
+
+    Ask with key type 2.
+    """
+    request = FindCoordinatorRequest(key="conform", key_type=_SHARE, coordinator_keys=[])
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    expect.error(answer, "error_code", ErrorCode.INVALID_REQUEST)

@@ -125,3 +125,15 @@ def session_expires(broker: Subject, version: int) -> None:
             break
     answer = _beat(broker, version, group_id, member.generation_id, member.member_id)
     expect.error(answer, "error_code", ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("Heartbeat", "org.apache.kafka.coordinator.group.GroupCoordinatorService, heartbeat")
+def empty_group_id(broker: Subject, version: int) -> None:
+    """The empty group id is refused with INVALID_GROUP_ID.
+
+    Send a heartbeat to the group "".
+    """
+    broker.group()
+    request = HeartbeatRequest(group_id="", generation_id=1, member_id="made-up")
+    answer = broker.ask(request, version, HeartbeatResponse)
+    expect.error(answer, "error_code", ErrorCode.INVALID_GROUP_ID)

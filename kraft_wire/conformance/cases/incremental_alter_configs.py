@@ -5,6 +5,11 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
@@ -19,6 +24,8 @@ _BROKER: Final = 4
 _SET: Final = 0
 _DELETE: Final = 1
 _APPEND: Final = 2
+_SUBTRACT: Final = 3
+_GROUP: Final = 32
 _SOURCE: Final = "org.apache.kafka.controller.ConfigurationControlManager"
 
 
@@ -149,3 +156,124 @@ def broker_that_is_no_number(broker: Subject, version: int) -> None:
     """
     answer = _validate(broker, version, "one", "log.retention.ms", "1000")
     expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+def _await_value(broker: Subject, name: str, key: str, wanted: str) -> None:
+    """Wait until a topic's setting has a value; raises Mismatch."""
+    resource = DescribeConfigsResource(
+        resource_type=_TOPIC, resource_name=name, configuration_keys=[key]
+    )
+    for _ in broker.attempts(f"{key}={wanted}"):
+        answer = broker.prepare(
+            DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse
+        )
+        if answer.results[0].configs[0].value == wanted:
+            return
+
+
+@case("IncrementalAlterConfigs", "KIP-339")
+def lists_are_changed(broker: Subject, version: int) -> None:
+    """Values are appended to a list once, and subtracted from it.
+
+    Append "compact" to cleanup.policy twice, subtract "delete", describe it each time.
+    """
+    name, key = broker.topic(configs={"cleanup.policy": "delete"}).name, "cleanup.policy"
+    steps = ((_APPEND, "compact", "delete,compact"), (_APPEND, "compact", "delete,compact"))
+    for operation, value, wanted in (*steps, (_SUBTRACT, "delete", "compact")):
+        answer = _alter(broker, version, name, key, operation, value)
+        expect.error(answer, _CODE, ErrorCode.NONE)
+        _await_value(broker, name, key, wanted)
+
+
+@case("IncrementalAlterConfigs", _SOURCE)
+def unknown_operation(broker: Subject, version: int) -> None:
+    """An unknown operation is refused.
+
+    Change retention.ms with operation 9: 4.3.1 answers UNKNOWN_SERVER_ERROR.
+    """
+    answer = _alter(broker, version, broker.topic().name, "retention.ms", 9, "1")
+    codes = (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_REQUEST)
+    expect.one_of(answer, _CODE, *map(int, codes))
+
+
+@case("IncrementalAlterConfigs", _SOURCE)
+def null_value(broker: Subject, version: int) -> None:
+    """A setting cannot be set to null: INVALID_REQUEST.
+
+    Set retention.ms to null.
+    """
+    answer = _alter(broker, version, broker.topic().name, "retention.ms", _SET, None)
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("IncrementalAlterConfigs", _SOURCE)
+def setting_named_twice(broker: Subject, version: int) -> None:
+    """A setting that is named twice for a resource is refused with INVALID_REQUEST.
+
+    Set retention.ms of a topic twice in one request.
+    """
+    changes = [
+        AlterableConfig(name="retention.ms", config_operation=_SET, value=each)
+        for each in ("1000", "2000")
+    ]
+    name = broker.topic().name
+    resource = AlterConfigsResource(resource_type=_TOPIC, resource_name=name, configs=changes)
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    answer = broker.ask(request, version, IncrementalAlterConfigsResponse)
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("IncrementalAlterConfigs", _SOURCE)
+def validation_alone(broker: Subject, version: int) -> None:
+    """A request that only validates changes nothing; the error is that of the change.
+
+    Validate retention.ms=1234 and retention.ms=soon, then set retention.bytes: only that is set.
+    """
+    name = broker.topic(configs={"retention.ms": "99"}).name
+    for value, code in (("1234", ErrorCode.NONE), ("soon", ErrorCode.INVALID_CONFIG)):
+        change = AlterableConfig(name="retention.ms", config_operation=_SET, value=value)
+        resource = AlterConfigsResource(resource_type=_TOPIC, resource_name=name, configs=[change])
+        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
+        answer = broker.ask(request, version, IncrementalAlterConfigsResponse)
+        expect.error(answer, _CODE, code)
+    answer = _alter(broker, version, name, "retention.bytes", _SET, "77")
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    _await_value(broker, name, "retention.bytes", "77")
+    _await_value(broker, name, "retention.ms", "99")
+
+
+@case("IncrementalAlterConfigs", _SOURCE)
+def resources_on_their_own(broker: Subject, version: int) -> None:
+    """Resources of one request succeed and fail on their own.
+
+    Set retention.ms of a topic, and of one that does not exist.
+    """
+    present, absent = broker.topic().name, broker.name("absent")
+    change = AlterableConfig(name="retention.ms", config_operation=_SET, value="1234")
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(resource_type=_TOPIC, resource_name=each, configs=[change])
+            for each in (absent, present)
+        ]
+    )
+    answer = broker.ask(request, version, IncrementalAlterConfigsResponse)
+    codes = {each.resource_name: each.error_code for each in answer.responses}
+    wanted = {present: 0, absent: int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}
+    expect.true(codes == wanted, str(wanted), codes, "responses")
+    _await_value(broker, present, "retention.ms", "1234")
+
+
+@case("IncrementalAlterConfigs", "KIP-848, Group configurations")
+def settings_of_a_group(broker: Subject, version: int) -> None:
+    """A group's setting has the broker's bounds: INVALID_CONFIG outside of them.
+
+    Set consumer.session.timeout.ms of a group to 50000 and to 1, and delete it.
+    """
+    group_id, key = broker.group(), "consumer.session.timeout.ms"
+    for operation, value, code in (
+        (_SET, "50000", ErrorCode.NONE),
+        (_SET, "1", ErrorCode.INVALID_CONFIG),
+        (_DELETE, None, ErrorCode.NONE),
+    ):
+        answer = _alter(broker, version, group_id, key, operation, value, kind=_GROUP)
+        expect.error(answer, _CODE, code)

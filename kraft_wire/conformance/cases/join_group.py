@@ -236,16 +236,20 @@ def common_protocol(broker: Subject, version: int) -> None:
         narrow.member_id = second.ask(narrow, version, JoinGroupResponse).member_id
     payload, header = second.encoded(narrow, version)
     second.send_frame(payload)
-    question = DescribeGroupsRequest(groups=[group_id])
-    for _ in broker.attempts("a rebalance of the group"):
-        found = broker.prepare(question, DescribeGroupsResponse).groups[0]
-        if found.group_state == "PreparingRebalance":
-            break
+    _await_rebalance(broker, group_id)
     wide.member_id = member.member_id
     member = first.ask(wide, version, JoinGroupResponse)
     expect.equal(member, "protocol_name", "sticky")
     answer = second.response(payload, header, JoinGroupResponse)
     expect.equal(answer, "protocol_name", "sticky")
+
+
+def _await_rebalance(broker: Subject, group_id: str) -> None:
+    question = DescribeGroupsRequest(groups=[group_id])
+    for _ in broker.attempts("a rebalance of the group"):
+        found = broker.prepare(question, DescribeGroupsResponse).groups[0]
+        if found.group_state == "PreparingRebalance":
+            return
 
 
 def _known_member(
@@ -257,3 +261,30 @@ def _known_member(
         request.member_id = answer.member_id
         answer = connection.ask(request, version, JoinGroupResponse)
     return answer
+
+
+@case("JoinGroup", "KIP-345", since=_STATIC_SINCE)
+def static_leader_that_restarts(broker: Subject, version: int) -> None:
+    """A leader that restarts under its instance id during a rebalance leads the next generation.
+
+    Bring a static member into a stable group, have a second one join, then have the first one join
+    again without its member id.
+    """
+    group_id, connection = broker.group(), broker.connect()
+    first = joined(connection, version, group_id, group_instance_id="leader")
+    newest = min(version, SyncGroupRequest.MAX_VERSION)
+    request = sync_request(group_id, first, newest)
+    connection.ask(request, newest, SyncGroupResponse)
+    second = broker.connect()
+    payload, header = second.encoded(
+        join_request(group_id, group_instance_id="follower", metadata=subscription("conform")),
+        version,
+    )
+    second.send_frame(payload)
+    _await_rebalance(broker, group_id)
+    leader = joined(broker.connect(), version, group_id, group_instance_id="leader")
+    expect.error(leader, "error_code", ErrorCode.NONE)
+    expect.equal(leader, "generation_id", first.generation_id + 1)
+    expect.equal(leader, "leader", leader.member_id)
+    follower = second.response(payload, header, JoinGroupResponse)
+    expect.equal(follower, "leader", leader.member_id)

@@ -124,3 +124,14 @@ def others_rebalance(broker: Subject, version: int) -> None:
     answer = broker.prepare(request, DescribeGroupsResponse, until=5)
     expect.equal(answer, "groups[0].group_state", "Empty")
     expect.equal(answer, "groups[0].members", [])
+
+
+@case("LeaveGroup", "org.apache.kafka.coordinator.group.GroupCoordinatorService, leaveGroup")
+def empty_group_id(broker: Subject, version: int) -> None:
+    """The empty group id is refused with INVALID_GROUP_ID.
+
+    Leave the group "".
+    """
+    broker.group()
+    answer = _leave(broker, version, "", "made-up")
+    expect.error(answer, "error_code", ErrorCode.INVALID_GROUP_ID)

@@ -71,3 +71,39 @@ def filters_of_several_states(broker: Subject, version: int) -> None:
         listed = _listed(broker, version, ListGroupsRequest(states_filter=states))
         found = group_id in listed
         expect.true(found == is_listed, f"{is_listed} by {states}", found, "groups")
+
+
+@case("ListGroups", "KIP-848, ListGroups", since=5)
+def filter_by_types_in_any_case(broker: Subject, version: int) -> None:
+    """Types match in any letter case; an unknown type matches nothing; both filters count.
+
+    List a stable classic group by some lists of types and states.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    for types, states, is_listed in (
+        (["CLASSIC"], [], True),
+        (["Consumer", "Classic"], ["stable"], True),
+        (["classic"], ["Empty"], False),
+        (["sleeping"], [], False),
+    ):
+        request = ListGroupsRequest(types_filter=types, states_filter=states)
+        found = group_id in _listed(broker, version, request)
+        expect.true(found == is_listed, f"{is_listed} by {types}, {states}", found, "groups")
+
+
+@case("ListGroups", "KIP-518, KIP-848")
+def description_in_the_list(broker: Subject, version: int) -> None:
+    """A listed group has its protocol type, and in later versions its state and its type.
+
+    Join, sync, list.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    answer = broker.ask(ListGroupsRequest(), version, ListGroupsResponse)
+    (found,) = [each for each in answer.groups if each.group_id == group_id]
+    state = "Stable" if version >= 4 else ""
+    kind = "classic" if version >= 5 else ""
+    seen = found.protocol_type, found.group_state, found.group_type
+    wanted = ("consumer", state, kind)
+    expect.true(seen == wanted, str(wanted), seen, "groups")

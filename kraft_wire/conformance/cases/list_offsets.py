@@ -15,12 +15,17 @@ from kraft_wire.conformance.requests import (
     written,
 )
 from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.conformance.transactions import new_producer, written_in
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
 _CODE: Final = "topics[0].partitions[0].error_code"
 _OFFSET: Final = "topics[0].partitions[0].offset"
 _TIMESTAMP: Final = "topics[0].partitions[0].timestamp"
+_EPOCH: Final = "topics[0].partitions[0].leader_epoch"
+_EPOCHS_SINCE: Final = 4
+_SPECIAL_SINCE: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
+"""Special times and the first version of each."""
 
 
 def _answer(broker: Subject, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
@@ -164,3 +169,84 @@ def same_partition_twice(broker: Subject, version: int) -> None:
     request.topics[0].partitions *= 2
     answer = _answer(broker, version, request)
     expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("ListOffsets", "org.apache.kafka.common.requests.ListOffsetsRequest")
+def special_times_of_later_versions(broker: Subject, version: int) -> None:
+    """A special time is refused with UNSUPPORTED_VERSION below its first version.
+
+    Ask for times -3 to -6 as far as they are of later versions, and for -7.
+    """
+    topic = _three_records(broker)
+    later = [each for each, since in _SPECIAL_SINCE.items() if version < since]
+    for timestamp in (*later, -7):
+        answer = _answer(broker, version, list_offsets(topic, timestamp))
+        expect.error(answer, _CODE, ErrorCode.UNSUPPORTED_VERSION)
+        expect.equal(answer, _OFFSET, -1)
+
+
+@case("ListOffsets", "kafka.server.ReplicaManager, fetchOffset")
+def empty_log(broker: Subject, version: int) -> None:
+    """An empty log has offset 0 at both ends, and nothing at any time.
+
+    Ask an empty partition for the earliest and the latest offset, and for time 0.
+    """
+    topic = broker.topic()
+    for timestamp, offset in ((EARLIEST, 0), (LATEST, 0), (0, -1)):
+        answer = _answer(broker, version, list_offsets(topic, timestamp))
+        expect.error(answer, _CODE, ErrorCode.NONE)
+        expect.equal(answer, _OFFSET, offset)
+        expect.equal(answer, _TIMESTAMP, -1)
+
+
+@case("ListOffsets", "KIP-320, ListOffsets", since=_EPOCHS_SINCE)
+def leader_epochs_at_both_ends(broker: Subject, version: int) -> None:
+    """The ends of a log have the leader epoch of the offset.
+
+    Ask a new topic with records for the earliest and the latest offset: epoch 0.
+    """
+    topic = _three_records(broker)
+    for timestamp in (EARLIEST, LATEST):
+        answer = _answer(broker, version, list_offsets(topic, timestamp))
+        expect.equal(answer, _EPOCH, 0)
+
+
+@case("ListOffsets", "kafka.server.KafkaApis, handleListOffsetRequest", since=2)
+def unknown_isolation_level(broker: Subject, version: int) -> None:
+    """An unknown isolation level fails the request with UNKNOWN_SERVER_ERROR.
+
+    Ask with isolation level 2.
+    """
+    request = list_offsets(_three_records(broker), LATEST, isolation_level=2)
+    answer = _answer(broker, version, request)
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+@case("ListOffsets", "KIP-98, read_committed", since=2)
+def time_of_an_open_transaction(broker: Subject, version: int) -> None:
+    """Records of an open transaction are not found by their time with READ_COMMITTED.
+
+    Write a record in a transaction, ask for its time with both isolation levels.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    for isolation, offset in ((0, 0), (1, -1)):
+        request = list_offsets(topic, TIMESTAMP_MS, isolation_level=isolation)
+        answer = _answer(broker, version, request)
+        expect.error(answer, _CODE, ErrorCode.NONE)
+        expect.equal(answer, _OFFSET, offset)
+
+
+@case("ListOffsets", "KIP-734", since=7)
+def maximum_timestamp_of_an_open_transaction(broker: Subject, version: int) -> None:
+    """The latest record by time is not returned with READ_COMMITTED while its transaction is open.
+
+    Write a record in a transaction, ask for the maximum timestamp with both isolation levels.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    for isolation, offset in ((0, 0), (1, -1)):
+        request = list_offsets(topic, MAX_TIMESTAMP, isolation_level=isolation)
+        answer = _answer(broker, version, request)
+        expect.error(answer, _CODE, ErrorCode.NONE)
+        expect.equal(answer, _OFFSET, offset)

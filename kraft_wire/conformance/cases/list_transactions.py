@@ -63,12 +63,12 @@ def filter_by_producer_id(broker: Subject, version: int) -> None:
 
 @case("ListTransactions", "KIP-664")
 def unknown_state(broker: Subject, version: int) -> None:
-    """The response lists unknown states.
+    """The response lists unknown states, each once.
 
-    List the transactional ids in the states Ongoing and Sleeping.
+    List the transactional ids in the states Ongoing and Sleeping, the latter twice.
     """
     new_producer(broker)
-    request = ListTransactionsRequest(state_filters=["Sleeping", "Ongoing"])
+    request = ListTransactionsRequest(state_filters=["Sleeping", "Ongoing", "Sleeping"])
     answer = broker.ask(request, version, ListTransactionsResponse)
     expect.error(answer, "error_code", ErrorCode.NONE)
     expect.equal(answer, "unknown_state_filters", ["Sleeping"])
@@ -130,3 +130,24 @@ def wrong_pattern(broker: Subject, version: int) -> None:
     request = ListTransactionsRequest(transactional_id_pattern="(")
     answer = broker.ask(request, version, ListTransactionsResponse)
     expect.error(answer, "error_code", ErrorCode.INVALID_REGULAR_EXPRESSION)
+
+
+@case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
+def pattern_with_counts(broker: Subject, version: int) -> None:
+    """A part of a pattern may be repeated a number of times; a lower bound is needed.
+
+    List by the whole name, followed by a character that it does not have with counts of both
+    kinds, and by braces that are not counts.
+    """
+    producer = new_producer(broker)
+    for counts, wanted in (
+        ("{0}", "Empty"),
+        ("{0,1}", "Empty"),
+        ("{1}", None),
+        ("{1,}", None),
+        ("{,1}", None),
+        ("{1", None),
+    ):
+        pattern = f"{producer.transactional_id}#{counts}"
+        request = ListTransactionsRequest(transactional_id_pattern=pattern)
+        _is(_listed(broker, version, producer, request), wanted)

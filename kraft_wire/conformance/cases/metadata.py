@@ -216,3 +216,71 @@ def null_name_beside_a_name(broker: Subject, version: int) -> None:
     request.topics.append(MetadataRequestTopic(name=None))
     answer = _answer(broker, version, request)
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+@case("Metadata", "KIP-516, Metadata", since=10, until=_BY_ID - 1)
+def topic_ids_in_versions_without_them(broker: Subject, version: int) -> None:
+    """Versions 10 and 11 have topic ids in requests, but refuse them with INVALID_REQUEST.
+
+    Ask for a topic by its id, then by name and id.
+    """
+    topic = broker.topic()
+    for name in (None, topic.name):
+        wanted = MetadataRequestTopic(topic_id=topic.topic_id, name=name)
+        request = MetadataRequest(topics=[wanted], allow_auto_topic_creation=False)
+        answer = _answer(broker, version, request)
+        expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+        expect.equal(answer, "topics[0].partitions", [])
+
+
+@case("Metadata", "kafka.server.KafkaApis, handleTopicMetadataRequest", since=_BY_ID)
+def name_beside_an_id(broker: Subject, version: int) -> None:
+    """A request with a topic id is one by ids: topics without an id are not answered.
+
+    Ask for one topic by name and for another one by id.
+    """
+    named, known = broker.topic(), broker.topic()
+    request = _named(named.name)
+    assert request.topics is not None
+    request.topics.append(MetadataRequestTopic(topic_id=known.topic_id, name=None))
+    names = [each.name for each in _answer(broker, version, request).topics]
+    expect.true(names == [known.name], f"{known.name} alone", names, "topics")
+
+
+@case("Metadata", "kafka.server.KafkaApis, handleTopicMetadataRequest", since=4)
+def same_topic_twice(broker: Subject, version: int) -> None:
+    """A topic that is named twice is described once, also one that does not exist.
+
+    Ask for a topic twice, and twice for one that does not exist.
+    """
+    wanted = [broker.topic().name, broker.name("absent")]
+    answer = _answer(broker, version, _named(*wanted, *wanted))
+    found = sorted(each.name or "" for each in answer.topics)
+    expect.true(found == sorted(wanted), "each topic once", found, "topics")
+
+
+@case("Metadata", _GUIDE, since=1)
+def internal_topic(broker: Subject, version: int) -> None:
+    """The topic of committed offsets is internal.
+
+    Find a group's coordinator, ask for __consumer_offsets.
+    """
+    broker.group()
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="__consumer_offsets")])
+    answer = _answer(broker, version, request)
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, "topics[0].is_internal", True)
+
+
+@case("Metadata", "KIP-430", since=8, until=10)
+def operations_on_the_cluster(broker: Subject, version: int) -> None:
+    """Authorized operations on the cluster are returned if they are requested.
+
+    Ask for no topic, without the operations and with them.
+    """
+    answer = _answer(broker, version, MetadataRequest(topics=[]))
+    expect.equal(answer, "cluster_authorized_operations", -(1 << 31))
+    request = MetadataRequest(topics=[], include_cluster_authorized_operations=True)
+    answer = _answer(broker, version, request)
+    seen = answer.cluster_authorized_operations
+    expect.true(seen >= 0, "a bit set", seen, "cluster_authorized_operations")

@@ -6,23 +6,33 @@ from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.consumer_members import FIRST_EPOCH, joining
 from kraft_wire.conformance.consumer_members import MEMBER_ID as CONSUMER_ID
-from kraft_wire.conformance.members import stable_member
+from kraft_wire.conformance.members import (
+    join_request,
+    joined,
+    stable_member,
+    sync_request,
+)
 from kraft_wire.conformance.streams_members import MEMBER_ID as STREAMS_ID
 from kraft_wire.conformance.streams_members import member_epoch, streams_group, topology
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from kraft_wire.wire.generated.sync_group import SyncGroupResponse
 
 _CODE: Final = "topics[0].partitions[0].error_code"
 _SOURCE: Final = "org.apache.kafka.coordinator.group.OffsetMetadataManager, commitOffset"
 _BY_EPOCH: Final = 9
+_JOIN_VERSION: Final = 5
+_SYNC_VERSION: Final = 3
 _BY_ID: Final = 10
 _NOWHERE: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
 
@@ -207,7 +217,7 @@ def several_partitions(broker: Subject, version: int) -> None:
 
 @case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest")
 def topic_without_partitions(broker: Subject, version: int) -> None:
-    """A topic without partitions gets a response.
+    """A topic without partitions is left out of the response.
 
     Commit no offset of a topic.
     """
@@ -219,8 +229,7 @@ def topic_without_partitions(broker: Subject, version: int) -> None:
         data.name = topic.name
     request = OffsetCommitRequest(group_id=broker.group(), topics=[data])
     answer = broker.ask(request, version, OffsetCommitResponse)
-    found = sum(len(each.partitions) for each in answer.topics)
-    expect.true(found == 0, "no partition", found, "topics")
+    expect.equal(answer, "topics", [])
 
 
 def _by_epoch(
@@ -262,3 +271,56 @@ def member_of_a_streams_group(broker: Subject, version: int) -> None:
     with streams_group(broker) as group_id:
         epoch = member_epoch(broker, group_id, topology(topic.name))
         _by_epoch(broker, version, group_id, topic, STREAMS_ID, epoch)
+
+
+@case("OffsetCommit", "broker configuration offset.metadata.max.bytes")
+def metadata_beyond_the_basic_plane(broker: Subject, version: int) -> None:
+    """Metadata is measured in UTF-16: a character beyond the basic plane counts twice.
+
+    Commit 2,000 and 2,100 of such characters; the default limit is 4,096.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    for count, code in ((2_000, ErrorCode.NONE), (2_100, ErrorCode.OFFSET_METADATA_TOO_LARGE)):
+        answer = _commit(broker, version, group_id, topic, metadata="\U0001f600" * count)
+        expect.error(answer, _CODE, code)
+
+
+@case("OffsetCommit", _SOURCE)
+def before_the_assignment(broker: Subject, version: int) -> None:
+    """A member without an assignment in its generation is refused with REBALANCE_IN_PROGRESS.
+
+    Join, and commit without SyncGroup.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    member = joined(broker.connect(), _JOIN_VERSION, group_id)
+    answer = _commit(
+        broker,
+        version,
+        group_id,
+        topic,
+        generation_id=member.generation_id,
+        member_id=member.member_id,
+    )
+    expect.error(answer, _CODE, ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+@case("OffsetCommit", _SOURCE, since=_BY_ID)
+def commit_counts_as_a_heartbeat(broker: Subject, version: int) -> None:
+    """A commit of a member restarts its session.
+
+    Join with a session of six seconds, commit after four of them, send a heartbeat four seconds
+    later.
+    """
+    group_id, topic, connection = broker.group(), broker.topic(), broker.connect()
+    request = join_request(group_id, session_timeout_ms=6_000, group_instance_id="instance")
+    member = connection.ask(request, _JOIN_VERSION, JoinGroupResponse)
+    generation_id, member_id = member.generation_id, member.member_id
+    connection.ask(sync_request(group_id, member, _SYNC_VERSION), _SYNC_VERSION, SyncGroupResponse)
+    expect.true(connection.is_silent(4), "four seconds", "a response")
+    answer = _commit(
+        broker, version, group_id, topic, generation_id=generation_id, member_id=member_id
+    )
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.true(connection.is_silent(4), "four seconds", "a response")
+    beat = HeartbeatRequest(group_id=group_id, generation_id=generation_id, member_id=member_id)
+    expect.error(broker.prepare(beat, HeartbeatResponse), "error_code", ErrorCode.NONE)

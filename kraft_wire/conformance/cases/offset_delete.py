@@ -119,3 +119,42 @@ def topic_of_a_streams_group(broker: Subject, version: int) -> None:
         expect.error(answer, _CODE, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
         answer = _delete(broker, version, group_id, other)
         expect.error(answer, _CODE, ErrorCode.NONE)
+
+
+@case("OffsetDelete", "kafka.server.KafkaApis, handleOffsetDeleteRequest")
+def empty_group_id(broker: Subject, version: int) -> None:
+    """The empty group id is refused.
+
+    Delete an offset of the group "".
+    """
+    broker.group()
+    answer = _delete(broker, version, "", broker.topic().name)
+    codes = (ErrorCode.INVALID_GROUP_ID, ErrorCode.GROUP_ID_NOT_FOUND)
+    expect.one_of(answer, "error_code", *map(int, codes))
+
+
+@case("OffsetDelete", "kafka.server.KafkaApis, handleOffsetDeleteRequest")
+def partitions_on_their_own(broker: Subject, version: int) -> None:
+    """Partitions that do not exist are refused on their own.
+
+    Commit an offset, delete those of partitions 0 and 7 of its topic, and of an absent topic.
+    """
+    group_id, topic, absent = broker.group(), broker.topic().name, broker.name("absent")
+    _commit(broker, group_id, topic)
+    topics = [
+        OffsetDeleteRequestTopic(
+            name=name,
+            partitions=[OffsetDeleteRequestPartition(partition_index=each) for each in numbers],
+        )
+        for name, numbers in ((topic, (0, 7)), (absent, (0,)))
+    ]
+    request = OffsetDeleteRequest(group_id=group_id, topics=topics)
+    answer = broker.ask(request, version, OffsetDeleteResponse)
+    codes = {
+        (each.name, one.partition_index): one.error_code
+        for each in answer.topics
+        for one in each.partitions
+    }
+    unknown = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    wanted = {(topic, 0): 0, (topic, 7): unknown, (absent, 0): unknown}
+    expect.true(codes == wanted, str(wanted), codes, "topics")

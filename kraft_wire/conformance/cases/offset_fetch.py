@@ -224,3 +224,53 @@ def member_of_a_streams_group(broker: Subject, version: int) -> None:
             )
             answer = broker.ask(OffsetFetchRequest(groups=[group]), version, OffsetFetchResponse)
             expect.error(answer, "groups[0].error_code", code)
+
+
+@case("OffsetFetch", "KIP-709", since=_GROUPS_SINCE)
+def all_offsets_of_several_groups(broker: Subject, version: int) -> None:
+    """A null list of topics returns every committed offset of a group, by name or by topic id.
+
+    Commit offsets of two topics, fetch all of the group and of one without offsets.
+    """
+    group_id, other = broker.group(), broker.group()
+    topics = [broker.topic(), broker.topic()]
+    for topic in topics:
+        _committed(broker, group_id, topic, 42)
+    groups = [OffsetFetchRequestGroup(group_id=each, topics=None) for each in (group_id, other)]
+    answer = broker.ask(OffsetFetchRequest(groups=groups), version, OffsetFetchResponse)
+    found = {
+        each.group_id: sorted(
+            bytes(one.topic_id) if version >= _BY_ID else one.name.encode() for one in each.topics
+        )
+        for each in answer.groups
+    }
+    keys = sorted(bytes(one.topic_id) if version >= _BY_ID else one.name.encode() for one in topics)
+    expect.true(found == {group_id: keys, other: []}, "both topics", found, "groups")
+
+
+@case("OffsetFetch", "kafka.server.KafkaApis, handleOffsetFetchRequest")
+def order_of_partitions(broker: Subject, version: int) -> None:
+    """Partitions are answered in the order of the request.
+
+    Commit an offset of partition 0, fetch those of 2, 0 and 1.
+    """
+    group_id, topic = broker.group(), broker.topic(3)
+    _committed(broker, group_id, topic, 42)
+    if version < _GROUPS_SINCE:
+        wanted = [OffsetFetchRequestTopic(name=topic.name, partition_indexes=[2, 0, 1])]
+        request = OffsetFetchRequest(group_id=group_id, topics=wanted)
+        answer = broker.ask(request, version, OffsetFetchResponse)
+        found = [(one.partition_index, one.committed_offset) for one in answer.topics[0].partitions]
+    else:
+        named = OffsetFetchRequestTopics(partition_indexes=[2, 0, 1])
+        if version >= _BY_ID:
+            named.topic_id = topic.topic_id
+        else:
+            named.name = topic.name
+        group = OffsetFetchRequestGroup(group_id=group_id, topics=[named])
+        answer = broker.ask(OffsetFetchRequest(groups=[group]), version, OffsetFetchResponse)
+        found = [
+            (one.partition_index, one.committed_offset)
+            for one in answer.groups[0].topics[0].partitions
+        ]
+    expect.true(found == [(2, -1), (0, 42), (1, -1)], "2, 0, 1", found, "topics")

@@ -80,3 +80,17 @@ def newer_leader_epoch(broker: Subject, version: int) -> None:
     """
     answer = _ask(broker, version, broker.topic().name, 0, current_leader_epoch=1000)
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+
+@case("OffsetForLeaderEpoch", "KIP-320, OffsetForLeaderEpoch")
+def epoch_of_an_empty_log(broker: Subject, version: int) -> None:
+    """The leader's epoch ends at offset 0 in an empty log; no epoch has no end.
+
+    Ask an empty partition for epochs 0 and -1.
+    """
+    topic = broker.topic()
+    for epoch, found, end in ((0, 0, 0), (-1, -1, -1)):
+        answer = _ask(broker, version, topic.name, epoch)
+        expect.error(answer, _CODE, ErrorCode.NONE)
+        expect.equal(answer, _EPOCH, found)
+        expect.equal(answer, _END, end)

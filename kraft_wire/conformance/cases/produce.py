@@ -4,12 +4,35 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.requests import batch, produce, produce_partition
+from kraft_wire.conformance.requests import (
+    LATEST,
+    batch,
+    list_offsets,
+    produce,
+    produce_partition,
+    written,
+)
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
 from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.generated.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.produce import ProduceRequest, ProduceResponse
+from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from kraft_wire.wire.generated.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+)
 
 _CODE: Final = produce_partition("error_code")
 _OFFSET: Final = produce_partition("base_offset")
@@ -375,3 +398,86 @@ def producer_without_a_sequence(broker: Subject, version: int) -> None:
     """
     records = batch(b"a", producer=(0, 0), base_sequence=-1)
     _refused(broker, version, records, ErrorCode.INVALID_RECORD)
+
+
+@case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
+def error_without_acknowledgment(broker: Subject, version: int) -> None:
+    """acks=0 has no response for an error either: the broker closes the connection.
+
+    Produce to a partition that the topic does not have, with acks=0.
+    """
+    connection, topic = broker.connect(), broker.topic()
+    connection.tell(produce(topic, version, batch(b"a"), acks=0, partition=7), version)
+    frame = connection.next_frame()
+    expect.true(frame is None, "a closed connection", "a response")
+
+
+@case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
+def same_partition_twice(broker: Subject, version: int) -> None:
+    """Of a partition that is named twice the last records are written, and answered once.
+
+    Produce one record and two records to one partition in one request.
+    """
+    topic = broker.topic()
+    request = produce(topic, version, batch(b"a"))
+    other = PartitionProduceData(index=0, records=batch(b"b", b"c"))
+    request.topic_data[0].partition_data.append(other)
+    answer = _answer(broker, version, request)
+    count = sum(len(each.partition_responses) for each in answer.responses)
+    expect.true(count == 1, "one partition", count, "responses")
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, _OFFSET, 0)
+    latest = broker.prepare(list_offsets(topic, LATEST), ListOffsetsResponse)
+    expect.equal(latest, "topics[0].partitions[0].offset", 2)
+
+
+@case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
+def partitions_on_their_own(broker: Subject, version: int) -> None:
+    """Partitions of one request succeed and fail on their own.
+
+    Produce to partitions 0, 7 and 1 of a topic of two.
+    """
+    topic = broker.topic(2)
+    request = produce(topic, version, batch(b"a"))
+    request.topic_data[0].partition_data += [
+        PartitionProduceData(index=each, records=batch(b"b")) for each in (7, 1)
+    ]
+    answer = _answer(broker, version, request)
+    codes = {
+        one.index: one.error_code for each in answer.responses for one in each.partition_responses
+    }
+    wanted = {0: 0, 1: 0, 7: int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}
+    expect.true(codes == wanted, str(wanted), codes, "responses")
+
+
+@case("Produce", "KIP-207", since=5)
+def log_start_offset_after_a_deletion(broker: Subject, version: int) -> None:
+    """The response has the log start offset that a deletion moved.
+
+    Produce three records, delete those below 2, produce another one.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a", b"b", b"c"))
+    wanted = DeleteRecordsPartition(partition_index=0, offset=2)
+    topics = [DeleteRecordsTopic(name=topic.name, partitions=[wanted])]
+    broker.prepare(DeleteRecordsRequest(topics=topics, timeout_ms=5000), DeleteRecordsResponse)
+    answer = _answer(broker, version, produce(topic, version, batch(b"d")))
+    expect.equal(answer, _OFFSET, 3)
+    expect.equal(answer, produce_partition("log_start_offset"), 2)
+
+
+@case("Produce", "kafka.server.ReplicaManager, appendRecordsToLeader")
+def internal_topic(broker: Subject, version: int) -> None:
+    """Clients cannot write to an internal topic: INVALID_TOPIC_EXCEPTION.
+
+    Find a group's coordinator, produce a record without a key to __consumer_offsets.
+    """
+    broker.group()
+    name = "__consumer_offsets"
+    wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+    found = broker.prepare(wanted, MetadataResponse).topics[0]
+    led = [one for one in found.partitions if broker.target.node_id in (one.leader_id, -1)]
+    request = produce(
+        Topic(name, found.topic_id), version, batch(b"a"), partition=led[0].partition_index
+    )
+    expect.error(_answer(broker, version, request), _CODE, ErrorCode.INVALID_TOPIC_EXCEPTION)

@@ -142,3 +142,16 @@ def unknown_user(broker: Subject, version: int) -> None:
     user = broker.name("user")
     expect.error(_described(broker, user), _CODE, ErrorCode.RESOURCE_NOT_FOUND)
     expect.error(_described(broker, user, user), _CODE, ErrorCode.DUPLICATE_RESOURCE)
+
+
+@case("DescribeUserScramCredentials", "KIP-554")
+def same_user_twice_to_describe(broker: Subject, version: int) -> None:
+    """A user that is named twice is refused with DUPLICATE_RESOURCE, once.
+
+    Describe a user twice in one request.
+    """
+    user = broker.name("user")
+    request = DescribeUserScramCredentialsRequest(users=[UserName(name=user)] * 2)
+    answer = broker.ask(request, version, DescribeUserScramCredentialsResponse)
+    expect.true(len(answer.results) == 1, "one result", len(answer.results), "results")
+    expect.error(answer, _CODE, ErrorCode.DUPLICATE_RESOURCE)

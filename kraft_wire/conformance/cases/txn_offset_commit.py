@@ -4,7 +4,7 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.members import stable_member
+from kraft_wire.conformance.members import joined, stable_member
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.transactions import Producer, ended, new_producer
 from kraft_wire.wire.generated.add_offsets_to_txn import (
@@ -29,6 +29,8 @@ _SOURCE: Final = (
 )
 _MEMBERS_SINCE: Final = 3
 _STABLE_SINCE: Final = 7
+_JOIN_VERSION: Final = 5
+_IMPLICIT_SINCE: Final = 5
 _CODE: Final = "topics[0].partitions[0].error_code"
 
 
@@ -209,3 +211,48 @@ def empty_group_id(broker: Subject, version: int) -> None:
     request = _request(_begun(broker, group_id), "", topic.name)
     answer = broker.ask(request, version, TxnOffsetCommitResponse)
     expect.error(answer, _CODE, ErrorCode.INVALID_GROUP_ID)
+
+
+@case("TxnOffsetCommit", "KIP-447", since=_MEMBERS_SINCE)
+def fenced_instance(broker: Subject, version: int) -> None:
+    """An instance id of another member is refused with FENCED_INSTANCE_ID.
+
+    Join as a static member, commit under its instance id as another member.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    member = joined(broker.connect(), _JOIN_VERSION, group_id, group_instance_id="instance")
+    request = _request(_begun(broker, group_id), group_id, topic.name)
+    request.generation_id = member.generation_id
+    request.member_id, request.group_instance_id = "made-up", "instance"
+    answer = broker.ask(request, version, TxnOffsetCommitResponse)
+    expect.error(answer, _CODE, ErrorCode.FENCED_INSTANCE_ID)
+
+
+@case("TxnOffsetCommit", "KIP-447", since=_MEMBERS_SINCE)
+def member_of_an_empty_group(broker: Subject, version: int) -> None:
+    """A group without members accepts a member id without a generation.
+
+    Commit an offset to make the group, then another one with a member id and generation -1.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    producer = _begun(broker, group_id)
+    for member_id in ("", "made-up"):
+        request = _request(producer, group_id, topic.name)
+        request.member_id = member_id
+        answer = broker.ask(request, version, TxnOffsetCommitResponse)
+        expect.error(answer, _CODE, ErrorCode.NONE)
+
+
+@case("TxnOffsetCommit", "KIP-890")
+def offsets_without_addition(broker: Subject, version: int) -> None:
+    """From version 5 on a commit adds the group's offsets to the transaction by itself.
+
+    Start a producer, and commit an offset without AddOffsetsToTxn: below version 5 it is refused.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    answer = broker.ask(
+        _request(new_producer(broker), group_id, topic.name), version, TxnOffsetCommitResponse
+    )
+    found = answer.topics[0].partitions[0].error_code
+    holds = (found == ErrorCode.NONE) == (version >= _IMPLICIT_SINCE)
+    expect.true(holds, f"an error below version {_IMPLICIT_SINCE} alone", found, _CODE)
