@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from kraft_wire.conformance.connection import Connection
 from kraft_wire.conformance.target import Target, new_prefix
 from kraft_wire.conformance.verdict import Exchange, Mismatch, NotSupported
-from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -173,7 +173,7 @@ class Subject:
         if code != ErrorCode.NONE:
             raise NotSupported(f"CreateTopics of {name} failed with error {code}")
         found = self._served(name, partitions)
-        return Topic(name, found.topic_id or ZERO_UUID)
+        return Topic(name, found.topic_id)
 
     def _served(self, name: str, partitions: int) -> MetadataResponseTopic:
         """Wait until Metadata shows a leader of each partition, and each leader answers."""

@@ -22,10 +22,12 @@ from kraft_wire.audit.collector import (
     reading,
     run_audit,
 )
-from kraft_wire.audit.collector.reading import read_indexes
+from kraft_wire.audit.collector.reading import read_indexes, read_replica
 from kraft_wire.columnar.segments import list_partitions
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.memory_records import iter_batches
 from kraft_wire.wire.records.record import Record
@@ -456,6 +458,44 @@ def test_snapshot_of_a_log_that_grew_since_it_was_listed_is_no_fault(nodes: list
     log.write_bytes(log.read_bytes() + next_batch)
     shutil.copy(max(directory.glob("*.checkpoint")), directory / f"{10:020d}-{1:010d}.checkpoint")
     assert run_audit(plan, processes=1).findings == []
+
+
+def test_log_says_nothing_of_snapshots_behind_a_record_without_a_value(nodes: list[Path]) -> None:
+    """No node can replay such a record: what follows is unknown, not what it was before."""
+    snapshot_id = OffsetAndEpoch(Offset(10), LeaderEpoch(1))
+    whole = (nodes[0] / "__cluster_metadata-0" / f"{0:020d}.log").read_bytes()
+    findings = []
+    for value in (None, encode_record(VersionedRecord(NoOpRecord()))):
+        batch = build_batch([Record(None, value)], base_offset=9, partition_leader_epoch=1)
+        for node in nodes:
+            log = node / "__cluster_metadata-0" / f"{0:020d}.log"
+            log.write_bytes(whole + batch)
+            (log.parent / f"{10:020d}-{1:010d}.checkpoint").unlink(missing_ok=True)
+            write_snapshot(log.parent, snapshot_id, [])
+        findings.append({(each.check, each.offset) for each in errors(audit(nodes))})
+    assert findings == [set(), {("snapshot", 10)}]
+
+
+@pytest.mark.parametrize(("epoch", "is_needed"), [(0, True), (3, True), (-1, False)])
+@pytest.mark.parametrize("sequence", [-1, 0, 7])
+def test_leader_epochs_are_missed_where_a_batch_has_one(
+    tmp_path: Path, epoch: int, is_needed: bool, sequence: int
+) -> None:
+    """Whoever produced it: batches of Kafka before 0.11 have no epoch, those since have one."""
+    batch = build_batch(
+        [Record(b"k", b"v")],
+        partition_leader_epoch=epoch,
+        producer_id=-1 if sequence < 0 else 7,
+        producer_epoch=-1 if sequence < 0 else 0,
+        base_sequence=sequence,
+    )
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / f"{0:020d}.log").write_bytes(batch)
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n0\n")
+    (files,) = list_partitions(OsFileSystem(), str(tmp_path))
+    replica = read_replica(OsFileSystem(), files, is_compacted=False)
+    assert replica is not None
+    assert bool(replica.epochs_damage) == is_needed
 
 
 def test_ledger_of_the_metadata_log_shows_a_loss_on_all_nodes(

@@ -9,6 +9,7 @@ import pytest
 
 from kraft_wire.conformance.cases.acls import _needs_none
 from kraft_wire.conformance.cases.api_versions import features_are_proper
+from kraft_wire.conformance.cases.describe_cluster import operations_of_the_cluster
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.verdict import Mismatch, NotSupported
 from kraft_wire.wire.generated.api_versions import (
@@ -17,6 +18,7 @@ from kraft_wire.wire.generated.api_versions import (
     SupportedFeatureKey,
 )
 from kraft_wire.wire.generated.describe_acls import DescribeAclsResponse
+from kraft_wire.wire.generated.describe_cluster import DescribeClusterResponse
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.message import Message
 
@@ -67,3 +69,12 @@ def test_levels_of_a_feature_at_their_bounds(
 ) -> None:
     found = judged(version, first, last, final)
     assert (found and found.path) == path
+
+
+@pytest.mark.parametrize("gives", [True, False])
+def test_operations_that_are_missing_or_not_asked_for_are_told_apart(gives: bool) -> None:
+    answer = DescribeClusterResponse(cluster_authorized_operations=8 if gives else -(2**31))
+    with pytest.raises(Mismatch) as found:
+        cast(Any, operations_of_the_cluster)(subject(answer), 1)
+    wanted = "none" if gives else "operations"
+    assert (found.value.expected, found.value.path) == (wanted, "cluster_authorized_operations")

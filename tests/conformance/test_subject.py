@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import pytest
 
 from kraft_wire.conformance.reports.comparison import comparison_json
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target
+from kraft_wire.conformance.verdict import Mismatch, NotSupported
+from kraft_wire.wire.generated.create_topics import CreatableTopicResult, CreateTopicsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.init_producer_id import InitProducerIdResponse
 from kraft_wire.wire.generated.list_offsets import (
@@ -87,6 +91,24 @@ def test_topic_is_served_once_every_partition_has_a_leader_that_answers() -> Non
     )
     assert script.subject()._served("t", 2) is whole.topics[0]
     assert script.answers == []
+
+
+def test_topic_that_cannot_be_made_is_not_judged() -> None:
+    refused = CreatableTopicResult(name="t", error_code=E.POLICY_VIOLATION)
+    with pytest.raises(NotSupported, match="t failed with error 44"):
+        Scripted([CreateTopicsResponse(topics=[refused])]).subject().topic(name="t")
+
+
+def test_first_attempt_is_made_also_without_time() -> None:
+    """A broker that answers is not slow for a client whose time is over."""
+    late = Subject(replace(TARGET, timeout_s=-1.0), "row").attempts("a wonder")
+    next(late)
+    with pytest.raises(Mismatch) as found:
+        next(late)
+    assert (found.value.expected, found.value.seen) == (
+        "a wonder",
+        "nothing of the kind within -1 s",
+    )
 
 
 def test_comparison_names_both_brokers() -> None:

@@ -7,6 +7,8 @@ recomputes what it can in the most obvious way.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kraft_wire.model import NO_REPLICA, ReplicaKey
 from kraft_wire.raft.effects import (
     AppendControlRecords,
@@ -21,6 +23,7 @@ from kraft_wire.raft.effects import (
     PersistElectionState,
     Reply,
     ReplyWithRecords,
+    ReplyWithSnapshotSlice,
     SendRequest,
     TruncateLog,
 )
@@ -348,7 +351,7 @@ class Ledger(Judge):
 
 
 class Patience(Judge):
-    """Nobody waits longer than promised: L6 ParkedRequestsEnd and L7 StaleLeaderResigns."""
+    """Each request gets one answer in time, L6; a leader nobody hears resigns, L7."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -358,8 +361,12 @@ class Patience(Judge):
         """By node and epoch: since when with this voter set, and when each voter was heard."""
         self.resigns: dict[tuple[int, int], bool] = {}
         """Leaderships that somebody asked to end."""
+        self.unanswered: Counter[tuple[int, int, object]] = Counter()
+        """By node and incarnation: how often each request came without an answer yet."""
 
     def event(self, host: Host, event: Event) -> None:
+        if isinstance(event, RequestReceived):
+            self.unanswered[host.id, host.incarnation, event.reply_to] += 1
         match event:
             case RequestReceived(reply_to, FetchRequest() as request):
                 waits_ms = max(0, request.max_wait_ms)
@@ -388,8 +395,11 @@ class Patience(Judge):
             known[2][sender] = self.cluster.now_ms
 
     def effect(self, host: Host, effect: Effect) -> None:
-        if isinstance(effect, Reply | ReplyWithRecords):
+        if isinstance(effect, Reply | ReplyWithRecords | ReplyWithSnapshotSlice):
             self._parked(host).pop(effect.reply_to, None)
+            request = (host.id, host.incarnation, effect.reply_to)
+            check(self.unanswered[request] > 0, "L6 answered once", host.id, effect.response)
+            self.unanswered[request] -= 1
 
     def after(self, host: Host) -> None:
         if host.replica is not None:
