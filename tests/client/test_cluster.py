@@ -39,12 +39,14 @@ BOOTSTRAP = ("one:1", "two:2")
 class Brokers(ClusterClient):
     """Brokers 1 and 2 lead a partition each; broker 3 has no port that anybody knows."""
 
-    def __init__(self) -> None:
-        super().__init__(ClusterSettings(BOOTSTRAP, deadline_seconds=7))
+    def __init__(self, deadline_seconds: float = 7) -> None:
+        super().__init__(ClusterSettings(BOOTSTRAP, deadline_seconds=deadline_seconds))
         self.leaders = {A: 1, B: 2}
         self.down: set[str] = set()
         self.errors: dict[TopicPartition, list[int]] = {}
         self.topic_errors: list[int] = []
+        self.partition_errors: dict[TopicPartition, int] = {}
+        self.gone: set[int] = set()
         self.asked: list[tuple[str, Any]] = []
 
     def _connection(self, address: str) -> Any:
@@ -55,13 +57,18 @@ class Brokers(ClusterClient):
     def metadata(self) -> MetadataResponse:
         code = self.topic_errors.pop() if self.topic_errors else 0
         partitions = [
-            MetadataResponsePartition(partition_index=key.partition, leader_id=leader)
+            MetadataResponsePartition(
+                partition_index=key.partition,
+                leader_id=leader,
+                error_code=self.partition_errors.get(key, 0),
+            )
             for key, leader in self.leaders.items()
         ]
         topic = MetadataResponseTopic(name="t", error_code=code, partitions=partitions)
         brokers = [
             MetadataResponseBroker(node_id=number, host=name, port=number)
             for number, name in ((1, "one"), (2, "two"))
+            if number not in self.gone
         ]
         inner = MetadataResponseTopic(name="__consumer_offsets", is_internal=True)
         return MetadataResponse(brokers=brokers, topics=[topic, inner])
@@ -167,6 +174,50 @@ def test_topic_is_waited_for_a_moment_and_made_only_when_asked() -> None:
         brokers.topic_errors = [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
         with pytest.raises(ClusterRefused, match="TOPIC_AUTHORIZATION_FAILED"):
             brokers.partitions_of(["t"])
+
+
+def test_missing_topic_is_waited_for_no_longer_than_the_deadline() -> None:
+    for deadline_seconds, waited in ((7.0, 2.0), (0.5, 0.5)):
+        brokers = Brokers(deadline_seconds)
+        with no_time():
+            begun = cluster.time.monotonic()
+            with pytest.raises(ClusterRefused, match="'x' does not exist"):
+                brokers.partitions_of(["x"])
+            assert cluster.time.monotonic() - begun == pytest.approx(waited)
+
+
+def test_leader_with_an_error_or_that_is_gone_is_none() -> None:
+    """Metadata name the last leader of a partition that has none now, with an error."""
+    brokers = Brokers()
+    brokers.learn_leaders(["t"])
+    brokers.partition_errors = {B: ErrorCode.LEADER_NOT_AVAILABLE}
+    brokers.learn_leaders(["t"])
+    assert (brokers.leader_address(A), brokers.leader_address(B)) == ("one:1", "no leader")
+    brokers.gone = {1}
+    assert brokers.topic_names() == ["t"]
+    assert brokers.leader_address(A) == "no leader", "although nobody asked for its leader"
+    assert brokers.broker_ids() == [2]
+
+
+def test_broker_with_an_open_connection_is_asked_first() -> None:
+    brokers = Brokers()
+    assert brokers.topic_names() == ["t"]
+    brokers._connections["two:2"] = brokers._connection("two:2")
+    assert brokers.topic_names() == ["t"]
+    assert [address for address, _ in brokers.asked] == ["one:1", "two:2"]
+
+
+def test_pauses_double_up_to_a_second_and_end_at_the_deadline() -> None:
+    pauses: list[float] = []
+    with no_time() as sleep:
+        patience = cluster.RetryDeadline(5.0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cluster.time, "sleep", lambda s: (pauses.append(s), sleep(s)))
+            while not patience.is_over:
+                patience.pause()
+    assert pauses[:7] == [0.02 * 2**number for number in range(6)] + [1.0]
+    assert sum(pauses) == pytest.approx(5.0)
+    assert max(pauses) == 1.0
 
 
 RETRIABLE = (

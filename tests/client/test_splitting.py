@@ -1,6 +1,6 @@
 """A batch in smaller ones (KIP-126): nothing is lost, renumbered or larger than asked."""
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from kraft_wire.client.splitting import record_bytes_at_most, split, unpacked_bytes
@@ -50,6 +50,12 @@ def test_as_few_pieces_as_fit_are_made() -> None:
     batch = one(bytes(builder.build()))
     assert len(split(batch, unpacked_bytes(batch) - 1)) == 2
     assert len(split(batch, 1)) == 10
+    reckoned = record_bytes_at_most(None, bytes(100), [])
+    first = BatchBuilder()
+    first.append(0, None, bytes(100), [])
+    exactly_two = first.size_bytes + reckoned
+    assert len(split(batch, exactly_two)) == 5, "as large as is allowed"
+    assert len(split(batch, exactly_two - 1)) == 10
 
 
 def one(data: bytes) -> RecordBatch:
@@ -61,6 +67,7 @@ BLOBS = st.one_of(st.none(), st.binary(max_size=200))
 NAMES = st.text(alphabet="a\N{LATIN SMALL LETTER E WITH ACUTE}\N{EURO SIGN}", max_size=80)
 
 
+@example(None, None, [("\N{EURO SIGN}" * 80, None)], 0)
 @given(BLOBS, BLOBS, st.lists(st.tuples(NAMES, BLOBS), max_size=20), st.integers(0, 1 << 41))
 def test_record_is_never_larger_than_is_reckoned(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], later_ms: int

@@ -101,6 +101,17 @@ def test_a_login_is_due_after_85_to_95_percent_of_the_lifetime(seed: int) -> Non
     assert wire.served == [request(1), request(2)]
 
 
+def test_a_session_counts_from_the_token_and_not_from_its_answer() -> None:
+    """SEC-ENV-03: a peer may take long to answer, and its session began before it did."""
+    wire = Wire(10_000)
+    (handshake,) = wire.takes(wire.session.begin(), 50)
+    (token,) = wire.session.take(handshake, 50)
+    (answer,) = wire.takes(bytes(token), 2_000)
+    assert list(wire.session.take(answer, 4_000)) == []
+    wire.sends(1, 50 + 9_500)
+    assert wire.logins == 2
+
+
 def test_the_time_of_a_login_is_drawn_from_the_whole_window() -> None:
     """SEC-ENV-03: nodes that started together do not log in together."""
     drawn = {until_renewal_ms(2_000, SeededRandom(seed).below) for seed in range(2_000)}

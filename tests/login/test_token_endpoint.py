@@ -9,18 +9,22 @@ import json
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kraft_wire.login import token_endpoint
 from kraft_wire.login.client_config import UnusableConfig, security_of
 from tests.apache.source_judge import answers_of
 from tests.certificates import Authority
 
 HERE = Path(__file__).parent
+RECORDED = HERE / "observed" / "4.3.1.json"
 OAUTH = "org.apache.kafka.common.security.oauthbearer"
 CLIENT = "sasl.oauthbearer.client.credentials.client"
 ASKED = ("Accept", "Authorization", "Cache-Control", "Content-Type")
@@ -60,7 +64,7 @@ def providing(
         server.asked, server.answers = asked, list(answers)  # type: ignore[attr-defined]  # read by `Provider`
         if context is not None:
             server.socket = context.wrap_socket(server.socket, server_side=True)
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=partial(server.serve_forever, 0.01), daemon=True).start()
         scheme = "http" if context is None else "https"
         yield f"{scheme}://127.0.0.1:{server.server_address[1]}/token", asked
         server.shutdown()
@@ -126,20 +130,37 @@ CLIENTS: list[tuple[dict[str, str], dict[str, str]]] = [
 ]
 
 
-@pytest.mark.java
-def test_requests_are_those_of_apaches_client() -> None:
+def apaches_requests() -> tuple[Asked, list[str]]:
+    """Return what Apache's client asks the provider for, and what it tells its user."""
     with providing(given("a.b.c")) as (url, asked):
         theirs = apaches([(url, *each) for each in CLIENTS])
-        of_apache = list(asked)
-        asked.clear()
-        assert [ours(url, *each) for each in CLIENTS] == theirs
-        assert asked == of_apache
-        assert len(of_apache) == len(CLIENTS) - 2
+        return list(asked), theirs
+
+
+def our_requests() -> tuple[Asked, list[str]]:
+    with providing(given("a.b.c")) as (url, asked):
+        found = [ours(url, *each) for each in CLIENTS]
+        return list(asked), found
+
+
+def test_requests_are_those_that_apaches_client_sent() -> None:
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    asked, found = our_requests()
+    assert found == recorded["tokens"]
+    assert [[headers, body.decode()] for headers, body in asked] == recorded["requests"]
+
+
+@pytest.mark.java
+def test_requests_are_those_of_apaches_client() -> None:
+    of_apache, theirs = apaches_requests()
+    assert our_requests() == (of_apache, theirs)
+    assert len(of_apache) == len(CLIENTS) - 2
 
 
 ANSWERS = [
     [(201, b'{"access_token": " a.b.c "}')],
     [(200, b'{"id_token": "a.b.c"}')],
+    [(200, b'{"id_token": "i.d.t", "access_token": "a.b.c"}')],
     [(200, b'{"access_token": "  ", "id_token": "i.d.t"}')],
     [(200, b'{"access_token": 5}')],
     [(200, b"{}")],
@@ -152,18 +173,51 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.java
-def test_answers_are_taken_as_by_apaches_client() -> None:
-    """Which are final, which are asked for again, and where the token stands."""
-    found = []
+def our_answers() -> list[list[object]]:
+    """Return for each list of answers what the user is told, and how often it was asked."""
+    found: list[list[object]] = []
     for answers in ANSWERS:
         with providing(*answers) as (url, asked):
-            found.append((ours(url, {**KNOWN, **QUICK}, {}), len(asked)))
+            found.append([ours(url, {**KNOWN, **QUICK}, {}), len(asked)])
+    return found
+
+
+def apaches_answers() -> list[list[object]]:
     with ExitStack() as stack:
         providers = [stack.enter_context(providing(*answers)) for answers in ANSWERS]
         theirs = apaches([(url, {**KNOWN, **QUICK}, {}) for url, _ in providers])
         counts = [len(asked) for _, asked in providers]
-    assert found == list(zip(theirs, counts, strict=True))
+    return [list(each) for each in zip(theirs, counts, strict=True)]
+
+
+def test_answers_are_taken_as_apaches_client_took_them() -> None:
+    """Which are final, which are asked for again, and where the token stands."""
+    assert our_answers() == json.loads(RECORDED.read_text(encoding="utf-8"))["answers"]
+
+
+@pytest.mark.java
+def test_answers_are_taken_as_by_apaches_client() -> None:
+    """Which are final, which are asked for again, and where the token stands."""
+    assert our_answers() == apaches_answers()
+
+
+def test_pauses_double_until_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As 4.3.1's `Retry`: 100 ms, then twice as long each time, 10 seconds in all."""
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        assert len(pauses) < 20, "twice as long each time"
+
+    clock = SimpleNamespace(monotonic=lambda: sum(pauses), sleep=sleep)
+    monkeypatch.setattr(token_endpoint, "time", clock)
+    for keys, first in (({}, 0.1), ({"sasl.login.retry.backoff.ms": "0"}, 0.001)):
+        pauses.clear()
+        with providing((503, b"")) as (url, asked), pytest.raises(OSError, match="503"):
+            token_of(url, {**KNOWN, **keys})
+        assert pauses == [first * 2**number for number in range(len(pauses))]
+        assert sum(pauses) < 10 <= sum(pauses) + 2 * pauses[-1], "one more would be too late"
+        assert len(asked) == len(pauses) + 1
 
 
 def test_a_provider_that_is_silent_is_given_up_at_the_end_of_the_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -12,16 +13,19 @@ from tests.apache.source_judge import answers_of
 from tests.node.security.tokens import plain_token, token
 
 HERE = Path(__file__).parent
+RECORDED = HERE / "observed" / "4.3.1.json"
 NOW_MS = 1_700_000_000_000
 CASES = 3_000
 
 
-@pytest.mark.java
-def test_a_token_is_replaced_when_apaches_refresher_replaces_it() -> None:
-    """4.3.1's `ExpiringCredentialRefreshingLogin.refreshMs`, without jitter."""
-    chance = random.Random(59)
+Case = tuple[RefreshWindow, TokenTimes]
+
+
+def drawn_cases(seed: int, count: int) -> list[Case]:
+    """Windows and lives, many of them at a bound of the formula or next to it."""
+    chance = random.Random(seed)
     cases = []
-    for _ in range(CASES):
+    for _ in range(count):
         window = RefreshWindow(
             chance.choice((0.5, 0.8, 0.93, 1.0)),
             0.0,
@@ -29,15 +33,40 @@ def test_a_token_is_replaced_when_apaches_refresher_replaces_it() -> None:
             chance.choice((0, 1, 300, 3_600)),
         )
         begins = chance.choice((None, NOW_MS - chance.randrange(4_000_000), NOW_MS + 5_000))
-        expires = NOW_MS + chance.choice((-1, 0, 1, chance.randrange(8_000_000)))
+        room_ms = (window.min_period_seconds + window.buffer_seconds) * 1_000
+        near = chance.choice((0, room_ms)) + chance.choice((-1, 0, 1))
+        expires = NOW_MS + chance.choice((near, chance.randrange(8_000_000)))
         cases.append((window, TokenTimes(begins, expires)))
+    return cases
+
+
+def apaches_times(cases: list[Case]) -> list[int]:
+    """Return when 4.3.1's refresher replaces the tokens."""
     lines = [
         f"{window.factor} {window.min_period_seconds} {window.buffer_seconds} {NOW_MS} "
         f"{'-' if times.begins_ms is None else times.begins_ms} {times.expires_ms}"
         for window, times in cases
     ]
-    expected = [int(line) for line in answers_of(HERE / "RefreshJudge.java", lines).splitlines()]
-    assert [refresh_at_ms(window, NOW_MS, times, 0.5) for window, times in cases] == expected
+    return [int(line) for line in answers_of(HERE / "RefreshJudge.java", lines).splitlines()]
+
+
+def our_times(cases: list[Case]) -> list[int]:
+    return [refresh_at_ms(window, NOW_MS, times, 0.5) for window, times in cases]
+
+
+def test_a_token_is_replaced_when_apaches_refresher_replaced_it() -> None:
+    """Recorded: `ExpiringCredentialRefreshingLogin.refreshMs` of 4.3.1, without jitter."""
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))["refreshed at"]
+    assert our_times(drawn_cases(seed=60, count=len(recorded))) == recorded
+    assert len(set(recorded)) > 100
+
+
+@pytest.mark.java
+def test_a_token_is_replaced_when_apaches_refresher_replaces_it() -> None:
+    """4.3.1's `ExpiringCredentialRefreshingLogin.refreshMs`, without jitter."""
+    cases = drawn_cases(seed=59, count=CASES)
+    expected = apaches_times(cases)
+    assert our_times(cases) == expected
     assert len(set(expected)) > CASES // 5
 
 

@@ -96,3 +96,20 @@ def test_protected_listener_stops_where_descriptors_end() -> None:
     assert quotas.admit("INTERNAL", "a", 0) is None
     assert not quotas.has_room("INTERNAL")
     assert quotas.excess_count == 0
+
+
+def test_addresses_and_listeners_without_connections_take_no_memory() -> None:
+    """A client may come from as many addresses as it likes; none is remembered behind its last."""
+    quotas = ConnectionQuotas(ServerLimits())
+    before = keys_kept(quotas)
+    hosts = [f"2001:db8::{number:x}" for number in range(1, 2_000)]
+    for host in hosts:
+        assert quotas.admit("ONE", host, 0) is None
+    for host in hosts:
+        quotas.released("ONE", host)
+    assert keys_kept(quotas) == before
+
+
+def keys_kept(quotas: ConnectionQuotas) -> int:
+    """Return how many keys its tables have."""
+    return sum(len(each) for each in vars(quotas).values() if isinstance(each, dict))

@@ -6,6 +6,7 @@ measured over 10 seconds.
 
 import pytest
 
+from kraft_wire.apis.registry import ROWS, key_of
 from kraft_wire.apis.rights import AclOperation as Op
 from kraft_wire.node.quotas.charge import Charge
 from kraft_wire.node.quotas.exemptions import judge
@@ -19,6 +20,7 @@ from kraft_wire.wire.generated.alter_partition import AlterPartitionRequest
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.fetch import FetchRequest, ReplicaState
 from kraft_wire.wire.generated.metadata import MetadataRequest
+from kraft_wire.wire.generated.registry import request_class
 from kraft_wire.wire.generated.request_header import RequestHeader
 from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.generated.write_txn_markers import (
@@ -128,6 +130,46 @@ def test_fetch_is_cut_to_what_the_windows_allow() -> None:
     assert 9_000 < len(answer.responses[0].partitions[0].records) <= 10_000
 
 
+def test_fetch_that_is_refused_for_its_time_does_not_count_either() -> None:
+    """SEC-QUOTA-09: its bytes were not sent; twice 8,000 would be above the bound."""
+    node = ThrottledDoor()
+    node.produce(8_000)
+    node.set_quota(TIME, 10)
+    node.set_quota(FETCHED, 1_000)
+    node.send(MetadataRequest(), 9, connection=5)
+    node.spend(5, 30.0)
+    refused = node.fetch(connection=6)
+    assert (refused.responses, refused.throttle_time_ms) == ([], 1_000)
+    node.set_quota(TIME, None)
+    served = node.fetch(connection=7)
+    assert served.throttle_time_ms == 0
+    assert len(served.responses[0].partitions[0].records) > 8_000
+
+
+def test_one_window_allows_one_batch_in_a_fetch() -> None:
+    """Kafka's bound is then that of no window: 0 bytes, so that one batch comes."""
+    node = ThrottledDoor(**{"quota.window.num": "1"})
+    for _ in range(3):
+        node.produce(100)
+    node.set_quota(FETCHED, 1_000_000)
+    answer = node.fetch()
+    assert answer.throttle_time_ms == 0
+    assert 100 < len(answer.responses[0].partitions[0].records) < 200
+
+
+def test_client_without_an_id_pays_as_a_user_only() -> None:
+    """KIP-55: no quota of client ids is its, not even the default one."""
+    node = ThrottledDoor()
+    node.set_quota(TIME, 10)
+    for user, throttle_ms in (("", 0), ("ANONYMOUS", 1_000)):
+        if user:
+            node.set_quota(TIME, 10, user=user, client="")
+        node.send(MetadataRequest(), 9, connection=5, client_id=None)
+        node.spend(5, 30.0)
+        answer = node.send(MetadataRequest(), 9, connection=5, client_id=None).response
+        assert answer.throttle_time_ms == throttle_ms
+
+
 def test_throttled_fetch_leaves_its_session_as_it_was() -> None:
     """SEC-QUOTA-09: the next fetch of the session gets what the throttled one did not."""
     node = ThrottledDoor()
@@ -233,6 +275,36 @@ def test_follower_names_itself_by_its_id_or_from_version_15_on_by_its_state(
     charge = Charge("user", "client", 1, RequestHeader(), NoQuota())
     judge(charge, fetch, 100, of_controllers=False)
     assert (charge.is_exempt, charge.is_fetch) == (is_exempt, not is_exempt)
+
+
+def charged(name: str, *, of_controllers: bool) -> tuple[bool, bool, int | None]:
+    """Whether a client's request of an API is exempt, whether its answer is measured; its bytes."""
+
+    class NoQuota:
+        def took(self, charge: Charge, seconds: float, now_ms: int) -> None:
+            raise AssertionError("nothing was done yet")
+
+    charge = Charge("user", "client", 1, RequestHeader(), NoQuota())
+    judge(charge, request_class(key_of(name))(), 100, of_controllers=of_controllers)
+    return charge.is_exempt, charge.is_fetch, charge.produced_bytes
+
+
+def test_every_api_is_charged_as_in_apaches_handlers() -> None:
+    """KafkaApis and ControllerApis of 4.3.1: who calls `sendResponseExemptThrottle`.
+
+    The quota of bytes measures Produce requests and the answers of Fetch and ShareFetch.
+    """
+    between_nodes = {"WriteTxnMarkers", "AlterPartition", "Envelope"}
+    quorum = {"Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch"}
+    quorum |= {"DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter"}
+    for of_controllers in (False, True):
+        exempt = between_nodes | (quorum if of_controllers else set())
+        fetches = {"ShareFetch"} | (set() if of_controllers else {"Fetch"})
+        found = {each.name: charged(each.name, of_controllers=of_controllers) for each in ROWS}
+        assert {name for name, charge in found.items() if charge[0]} == exempt
+        assert {name for name, charge in found.items() if charge[1]} == fetches
+        assert {name for name, charge in found.items() if charge[2] is not None} == {"Produce"}
+        assert found["Produce"][2] == 100
 
 
 MARKER = WritableTxnMarker(topics=[WritableTxnMarkerTopic(name="mine", partition_indexes=[0])])
