@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from kraft_wire.conformance.reports.comparison import comparison_json
+from kraft_wire.conformance.share_states import coordinated
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target
 from kraft_wire.conformance.verdict import Mismatch, NotSupported
-from kraft_wire.wire.generated.create_topics import CreatableTopicResult, CreateTopicsResponse
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated import read_share_group_state_summary as summing
+from kraft_wire.wire.generated.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from kraft_wire.wire.generated.init_producer_id import InitProducerIdResponse
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
 from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
     MetadataResponse,
     MetadataResponsePartition,
     MetadataResponseTopic,
@@ -91,6 +105,65 @@ def test_topic_is_served_once_every_partition_has_a_leader_that_answers() -> Non
     )
     assert script.subject()._served("t", 2) is whole.topics[0]
     assert script.answers == []
+
+
+class Named(Scripted):
+    """Names brokers 9, then 0, then 1 as coordinators, one after the other; all serve at once."""
+
+    def __init__(self, node_id: int) -> None:
+        super().__init__([])
+        self.node_id, self.brokers = node_id, iter((9, 0, 1))
+        self.asked: list[Any] = []
+
+    def prepare(self, request: object, response: type, *, until: int | None = None) -> Any:
+        self.asked.append(request)
+        if isinstance(request, FindCoordinatorRequest):
+            found = next(self.brokers)
+            return FindCoordinatorResponse(node_id=found, coordinators=[Coordinator(node_id=found)])
+        if isinstance(request, CreateTopicsRequest):
+            return CreateTopicsResponse(topics=[CreatableTopicResult(name="t")])
+        if isinstance(request, MetadataRequest):
+            return metadata([1, 1])
+        if isinstance(request, ListOffsetsRequest):
+            return earliest([E.NONE, E.NONE])
+        if isinstance(request, summing.ReadShareGroupStateSummaryRequest):
+            state = summing.PartitionResult(partition=0)
+            topic = summing.ReadStateSummaryResult(partitions=[state])
+            return summing.ReadShareGroupStateSummaryResponse(results=[topic])
+        return response()
+
+    def subject(self) -> Subject:
+        subject = super().subject()
+        subject.target = replace(TARGET, node_id=self.node_id)
+        return subject
+
+
+@pytest.mark.parametrize(("node_id", "tried"), [(-1, 1), (0, 2), (1, 3)])
+def test_names_are_those_that_the_broker_coordinates(node_id: int, tried: int) -> None:
+    """Node 0 is a node as any other; -1 is a broker whose id nobody knows."""
+
+    def looked_for(make: Callable[[Subject], object]) -> int:
+        named = Named(node_id)
+        make(named.subject())
+        return sum(isinstance(each, FindCoordinatorRequest) for each in named.asked)
+
+    assert looked_for(lambda subject: subject.group()) == tried
+    assert looked_for(lambda subject: subject.transactional_id()) == tried
+    assert looked_for(lambda subject: coordinated(subject, Uuid(b"t" * 16))) == tried
+
+
+@pytest.mark.parametrize("node_id", [-1, 0, 1])
+def test_topic_is_led_by_the_broker_if_its_id_is_known(node_id: int) -> None:
+    named = Named(node_id)
+    named.subject().topic(2, name="t")
+    (made,) = [each for each in named.asked if isinstance(each, CreateTopicsRequest)]
+    (topic,) = made.topics
+    places = [(each.partition_index, each.broker_ids) for each in topic.assignments]
+    if node_id < 0:
+        assert (topic.num_partitions, topic.replication_factor, places) == (2, 1, [])
+    else:
+        assert (topic.num_partitions, topic.replication_factor) == (-1, -1)
+        assert places == [(0, [node_id]), (1, [node_id])]
 
 
 def test_topic_that_cannot_be_made_is_not_judged() -> None:

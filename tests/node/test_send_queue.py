@@ -70,3 +70,11 @@ def test_small_neighbours_are_joined_and_large_slices_left_to_sendfile() -> None
     assert queue.ends_with(tail)
     queue.clear()
     assert queue.size_bytes == 0
+
+
+@pytest.mark.parametrize(("size_bytes", "parts"), [(65_535, 1), (65_536, 1), (65_537, 2)])
+def test_up_to_64_kib_are_joined(size_bytes: int, parts: int) -> None:
+    """Copies of more cost as much as another system call."""
+    queue = SendQueue()
+    queue.add([bytes(10), bytes(size_bytes - 10)], size_bytes)
+    assert len(queue.next_part()) == parts
