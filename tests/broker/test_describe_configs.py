@@ -74,6 +74,13 @@ def test_secret_and_value_of_unknown_meaning_are_hidden(name: str) -> None:
     assert described({"ssl.key.password": "secret"})["ssl.key.password"].value is None
 
 
+def test_value_that_this_release_cannot_read_is_shown_as_it_was_written() -> None:
+    """Another release may have recorded it; the broker itself goes on with its default."""
+    dynamic = ("", "log.cleaner.threads", "many")
+    assert described({}, dynamic, name="")["log.cleaner.threads"].value == "many"
+    assert described({}, dynamic)["log.cleaner.threads"].value == "1"
+
+
 def test_log_levels_are_one_entry() -> None:
     resource = DescribeConfigsResource(resource_type=8, resource_name="1")
     (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}).results

@@ -6,12 +6,20 @@ from collections.abc import Callable
 
 import pytest
 
+from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.raft.membership import PendingChange
+from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest, Listener
+from kraft_wire.wire.generated.api_versions import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.message import Message
-from tests.raft.cluster import Cluster, Host, Setup
+from tests.raft.cluster import LISTENER, Cluster, Host, Setup, address_of, directory_id
 from tests.raft.invariants import Broken, Ledger, Patience
+from tests.raft.small import TIMING, Small, fetch_request
 from tests.raft.swarm import add_request, remove_request
 
 
@@ -81,6 +89,56 @@ def test_change_whose_leader_resigns_is_answered_once(
     cluster.take(leader.id, ResignRequested(leader.quorum().quorum.epoch))
     cluster.run(400)
     assert cluster.client_answers[ticket].error_code == error  # type: ignore[attr-defined]  # both kinds have it
+
+
+def versions(low: int = 0, high: int = 1, name: str = "kraft.version") -> ApiVersionsResponse:
+    feature = SupportedFeatureKey(name=name, min_version=low, max_version=high)
+    return ApiVersionsResponse(supported_features=[feature])
+
+
+@pytest.mark.parametrize(
+    ("missing", "silent_ms", "answer", "error"),
+    [
+        ((0,), 0, versions(), None),
+        ((2,), 0, versions(), E.REQUEST_TIMED_OUT),
+        ((2, 1), 0, versions(), E.REQUEST_TIMED_OUT),
+        ((), 0, versions(), E.REQUEST_TIMED_OUT),
+        ((0,), 200_000, versions(), None),
+        ((0,), TIMING.caught_up_within_ms, versions(), E.REQUEST_TIMED_OUT),
+        ((0,), 0, versions(0, 0), E.INVALID_REQUEST),
+        ((0,), 0, versions(2, 3), E.INVALID_REQUEST),
+        ((0,), 0, versions(name="metadata.version"), E.INVALID_REQUEST),
+        ((0,), 0, ApiVersionsResponse(error_code=E.UNSUPPORTED_VERSION), E.REQUEST_TIMED_OUT),
+    ],
+)
+def test_new_voter_knows_the_version_and_has_caught_up_lately(
+    missing: tuple[int, ...], silent_ms: int, answer: ApiVersionsResponse, error: E | None
+) -> None:
+    """KIP-853: it has reached the log's end once, and it has fetched since lately."""
+    leader = Small((1, 2), is_dynamic=True).established()
+    end, epoch = leader.disk.log.log_end_offset, leader.quorum.epoch
+    for each in missing:
+        leader.ask(fetch_request(epoch, end - each, 1 if each else epoch, node_id=4))
+    if silent_ms:
+        leader.now_ms += silent_ms
+        leader.ask(fetch_request(epoch, end, node_id=2))
+    leader.ask(added_by(4))
+    (asked,) = leader.sent(ApiVersionsRequest)
+    effects = leader.answer(asked, answer)
+    replies = [each.response.error_code for each in effects if isinstance(each, Reply)]  # type: ignore[attr-defined]  # of AddRaftVoter
+    assert replies == ([] if error is None else [error])
+    assert (4 in leader.quorum.voters.latest.nodes) == (error is None)
+
+
+def added_by(node_id: int) -> AddRaftVoterRequest:
+    address = address_of(node_id)
+    return AddRaftVoterRequest(
+        cluster_id=None,
+        timeout_ms=30_000,
+        voter_id=node_id,
+        voter_directory_id=directory_id(node_id),
+        listeners=[Listener(name=LISTENER, host=address.host, port=address.port)],
+    )
 
 
 def test_second_answer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,8 +112,11 @@ def _named(
     unknown: list[OffsetFetchRequestTopics] = []
     for topic in topics:
         name = broker.topic_name(topic.topic_id)
-        topic.name = name or ""
-        (unknown if name is None else known).append(topic)
+        if name is None:
+            unknown.append(topic)
+        else:
+            topic.name = name
+            known.append(topic)
     return known, unknown
 
 

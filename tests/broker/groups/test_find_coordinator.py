@@ -76,6 +76,23 @@ def test_coordinators_of_other_types_are_not_served(
     assert error == (response.error_code if version < 4 else response.coordinators[0].error_code)
 
 
+@pytest.mark.parametrize("version", range(7))
+@pytest.mark.parametrize("key_type", [0, 9])
+def test_answer_without_a_coordinator_names_no_node(version: int, key_type: int) -> None:
+    """`FindCoordinatorResponse.prepareOldResponse` and `Node.noNode()`: -1, no host, port -1."""
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["group"])
+    if version < 4:
+        request = FindCoordinatorRequest(key_type=key_type, key="group")
+    if version == 0:
+        request.key_type = 0
+    response = Harness(offsets_partitions=0).send(request, version).response
+    found = response if version < 4 else response.coordinators[0]
+    assert (found.node_id, found.host, found.port) == (-1, "", -1)
+    is_unknown = key_type and version
+    error = ErrorCode.INVALID_REQUEST if is_unknown else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert found.error_code == error
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [("", 0), ("a", 97), ("hello", 99162322), ("polygenelubricants", -(1 << 31))],

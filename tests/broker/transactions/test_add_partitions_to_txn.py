@@ -29,8 +29,9 @@ def test_a_client_adds_partitions(node: Coordinating, version: int) -> None:
     assert partitions_of(node) == [2, 0, 1]
     assert node.entry("tid").metadata.start_ms == begun.start_ms
     records = len(node.records("tid"))
-    assert producer.add(1, 2, version=version) == [E.NONE] * 2
-    assert len(node.records("tid")) == records
+    for again in ((1, 2), (0, 1, 2)):
+        assert producer.add(*again, version=version) == [E.NONE] * len(again)
+        assert len(node.records("tid")) == records, "all are there"
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -171,3 +172,6 @@ def test_rules_that_the_log_cannot_hold_change_nothing(markers: Markers) -> None
     assert producer.implicit(0) == [E.UNSUPPORTED_VERSION]
     assert producer.add(0) == [E.NONE]
     assert producer.implicit(0, verify_only=True) == [E.NONE]
+    other = Coordinating(version=1).producer()
+    other.init()
+    assert other.implicit(0) == [E.NONE], "records of level 1 say by which rules it ends"
