@@ -12,6 +12,11 @@ from kraft_wire.client.range_assignment import (
 )
 from kraft_wire.client.reading import _Aborted
 from kraft_wire.model import TopicPartition
+from kraft_wire.wire.generated.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kraft_wire.wire.generated.consumer_protocol_assignment import (
+    TopicPartition as AssignedPartition,
+)
+from kraft_wire.wire.generated.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kraft_wire.wire.records.batch_builder import BatchBuilder
 from kraft_wire.wire.records.control_records import ControlRecordType, control_key
 from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
@@ -54,6 +59,20 @@ def test_protocol_messages_are_kafkas_bytes() -> None:
     )
     assert assignment_of_bytes(assignment_bytes(keys)) == sorted(keys)
     assert assignment_of_bytes(b"") == []
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 99, 32_767])
+def test_messages_of_later_versions_are_read_as_the_last_one_that_is_known(version: int) -> None:
+    """`ConsumerProtocol.checkSubscriptionVersion`; later versions only append fields."""
+    known = min(version, ConsumerProtocolSubscription.MAX_VERSION)
+    said = ConsumerProtocolSubscription(topics=["t", "u"], generation_id=5).encode(known)
+    more = b"more" if version > known else b""
+    head = version.to_bytes(2, "big")
+    assert topics_of_subscription(head + bytes(said) + more) == ["t", "u"]
+    known = min(version, ConsumerProtocolAssignment.MAX_VERSION)
+    given = AssignedPartition(topic="t", partitions=[3, 1])
+    sent = ConsumerProtocolAssignment(assigned_partitions=[given]).encode(known)
+    assert assignment_of_bytes(head + bytes(sent) + more) == [("t", 1), ("t", 3)]
 
 
 def batch(offset: int, producer: int, marker: ControlRecordType | None = None) -> RecordBatch:

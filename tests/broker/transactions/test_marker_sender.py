@@ -214,6 +214,10 @@ def test_markers_of_another_coordinator_are_neither_sent_nor_completed() -> None
     sending.dropped = {5, 6}
     sending.moves(t=[3, 3], u=[1])
     assert (sending.completed, sending.written(2)) == ([], [])
+    assert 3 not in sending.sender.destinations
+    sending.moves(u=[1])
+    assert sending.completed == [], "nor by a topic that is deleted"
+    assert not sending.sender.is_waiting
 
 
 def test_last_marker_of_a_dropped_transaction_completes_nothing() -> None:
