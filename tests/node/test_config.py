@@ -90,6 +90,10 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         (f"controller.quorum.voters={'9' * 5000}@h:1", "9@h:1' is not id@host:port"),
         (f"controller.quorum.voters=7@h:{'9' * 5000}", "9' is not id@host:port"),
         ("controller.quorum.voters=7@h:65536", "'7@h:65536' is not id@host:port"),
+        ("controller.quorum.voters=7@h:0", "'7@h:0' is not id@host:port"),
+        ("controller.quorum.voters=7@:1", "'7@:1' is not id@host:port"),
+        ("controller.quorum.bootstrap.servers=h:0", "'h:0' is not host:port"),
+        ("controller.quorum.bootstrap.servers=h:65536", "'h:65536' is not host:port"),
         ("controller.quorum.voters=", "controller.quorum.bootstrap.servers is not set: the"),
         ("controller.quorum.bootstrap.servers=h", "server.properties:8: controller.quorum.boot"),
         ("controller.quorum.bootstrap.servers=:1", "':1' is not host:port"),
@@ -313,6 +317,23 @@ def test_a_node_that_is_only_a_controller_listens_for_its_peers_alone() -> None:
 def test_static_voters_are_read_with_their_addresses() -> None:
     config = load_config(of_file("controller.quorum.voters=7@h:1, 8@[::1]:2\n"), {})
     assert config.voters == ((7, "h", 1), (8, "::1", 2))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", ""])
+def test_controllers_may_listen_on_all_addresses(host: str) -> None:
+    """Their peers have the address from the voters, and need no advertised one."""
+    more = f"listeners=PLAINTEXT://127.0.0.1:19092,CONTROLLER://{host}:19093\n"
+    config = load_config(of_file(more), {})
+    assert config.controller_listener is not None
+    assert config.controller_listener.port == 19_093
+
+
+def test_a_controller_may_join_by_bootstrap_servers_beside_voters() -> None:
+    """The voters count until the quorum is dynamic; then it finds its leader by the servers."""
+    more = "controller.quorum.bootstrap.servers=h:65535\ncontroller.quorum.auto.join.enable=true\n"
+    config = load_config(of_file(more), {})
+    assert config.bootstrap_servers == ((-1, "h", 65_535),)
+    assert config.voters == ((7, "127.0.0.1", 19093),)
 
 
 def test_the_listen_option_leaves_the_controllers_listener() -> None:
