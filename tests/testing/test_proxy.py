@@ -115,6 +115,14 @@ def test_rules_and_trace_work_in_front_of_a_cluster(cluster: Cluster, tmp_path: 
     assert {each["node"] for each in produced} <= {1, 2, 3}
 
 
+def test_proxy_whose_ready_file_is_gone_ends_as_well(cluster: Cluster, tmp_path: Path) -> None:
+    """A test that cleans up its directory first is no failure of the proxy."""
+    proxy = ProxyProcess(tmp_path, cluster.bootstrap_servers)
+    with proxy:
+        proxy.ready_file.unlink()
+        assert proxy.stop() == 0
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
