@@ -6,6 +6,7 @@ The broker, its partitions and their logs are the real ones; broker 2 is a follo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
@@ -204,6 +205,38 @@ def test_a_coordinator_that_leads_on_in_its_epoch_loads_nothing() -> None:
     assert (shard.calls, shard.counts) == ([], {"a": 1})
 
 
+def test_a_topic_that_was_made_again_is_another_one_although_its_epochs_are_equal() -> None:
+    counting = Counting()
+    shard = counting.shard()
+    shard.count("a", counting.at)
+    topic = counting.broker.image.topic(TOPIC)
+    assert topic is not None
+    counting.runtime.follow(topic, counting.now_ms)
+    assert counting.shard() is shard
+    made_again = replace(topic, topic_id=Uuid(b"n" * 16))
+    counting.runtime.follow(made_again, counting.now_ms)
+    assert shard.answers == [("a", E.NOT_COORDINATOR)]
+    assert counting.runtime.shard_of("a") is not shard
+
+
+def test_a_log_that_cannot_be_read_is_looked_at_again_after_a_second() -> None:
+    counting = Counting()
+    counting.shard().count("a", counting.at)
+    counting.follow()
+    counting.partition(0).offline = True
+    counting.lead_again()
+    began_ms = counting.now_ms
+    counting.runtime.tick(began_ms, 0)
+    assert counting.runtime.deadline_ms() == began_ms + 1_000
+    counting.partition(0).offline = False
+    counting.runtime.tick(began_ms + 999, 0)
+    assert counting.runtime.shard_of("a") is E.COORDINATOR_LOAD_IN_PROGRESS
+    counting.runtime.tick(began_ms + 1_000, 0)
+    assert counting.runtime.shard_of("a") is not E.NOT_COORDINATOR
+    counting.follow()
+    assert counting.shard().counts == {"a": 1}
+
+
 def test_a_new_coordinator_loads_its_log_to_the_end_and_serves_what_is_committed() -> None:
     counting = Counting()
     for _ in range(3):
@@ -229,6 +262,10 @@ def test_records_that_cannot_be_read_are_counted_by_reason() -> None:
     counting.pass_time(0)
     counting.follow()
     assert (counting.shard().counts, counting.runtime.ignored) == ({"b": 4}, {"no number": 1})
+    counting.lead_again()
+    counting.pass_time(0)
+    counting.follow()
+    assert counting.runtime.ignored == {"no number": 2}, "of all loads"
 
 
 def test_a_timer_fires_at_its_deadline_and_counts_anew_after_loading() -> None:

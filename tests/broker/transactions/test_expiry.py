@@ -60,6 +60,23 @@ def test_transaction_without_a_timeout_is_never_aborted(timeout_ms: int, is_abor
     assert node.lines == ["transaction_timed_out"] * is_aborted
 
 
+def test_open_transactions_are_looked_at_once_an_interval_while_there_are_any() -> None:
+    """`transaction.abort.timed.out.transaction.cleanup.interval.ms`, from the last look on."""
+    node = Scripted()
+    node.init()
+    assert node.shard.timers.deadline_ms() is None
+    producer = (node.last.producer_id, node.last.producer_epoch)
+    node.add(producer)
+    entry = node.shard.ids["tid"]
+    entry.metadata = replace(entry.metadata, timeout_ms=NEVER_MS)
+    for node.now_ms in (0, 10_000, 1_000_000):
+        node.shard.tick(node.at)
+        assert node.shard.timers.deadline_ms() == node.now_ms + 10_000
+    node.end(producer)
+    assert node.shard.timers.deadline_ms() is None
+    assert node.shard.ongoing == {}
+
+
 @pytest.mark.parametrize("pending", list(TransactionState))
 @pytest.mark.parametrize("is_open", [False, True])
 def test_id_that_is_being_changed_neither_times_out_nor_is_forgotten(

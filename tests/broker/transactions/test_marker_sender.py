@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.topic import CoordinatorTopic
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
+from kraft_wire.broker.transactions.environment import TransactionEnvironment
 from kraft_wire.broker.transactions.markers import MarkerSender, TransactionMarkers
+from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.write_txn_markers import (
@@ -263,3 +268,38 @@ def test_transaction_without_partitions_is_complete_at_once() -> None:
     sending.sends(5)
     assert sending.completed == [5]
     assert (sending.sender.is_waiting, sending.sender.deadline_ms()) == (False, None)
+
+
+def test_coordinator_is_woken_by_metadata_while_markers_wait() -> None:
+    """Its next tick looks for their leaders; without markers a change wakes nobody."""
+    sending = Sending()
+    env = TransactionEnvironment(
+        settings=BrokerSettings,
+        transaction_version=lambda: 2,
+        take_producer_id=lambda _: None,
+        coordinator_epoch=lambda _: 0,
+        markers=sending.sender,
+        report=lambda *_, **__: None,
+    )
+    topic = CoordinatorTopic("__transaction_state", lambda: 1, lambda: 1, lambda: 1)
+    unused: Any = None
+    coordinator = TransactionCoordinator(1, topic, unused, unused, env, unused, unused)
+
+    def published(now_ms: int, **led: list[int]) -> int | None:
+        before = sending.image()
+        sending.led = led
+        coordinator.published(MetadataDelta.between(before, sending.image()), now_ms)
+        return coordinator.deadline_ms()
+
+    assert published(3, t=[-1, 2], u=[1]) is None
+    coordinator.tick(3, 3)
+    sending.now_ms = 4
+    sending.sends(5, ("t", 0))
+    assert coordinator.deadline_ms() == 24, "the pause of a marker without a leader"
+    assert published(7, t=[2, 2], u=[1]) == 7
+    coordinator.tick(7, 7)
+    assert sending.written(2) == [(5, "t", [0])]
+    assert coordinator.deadline_ms() is None
+    assert published(9, t=[3, 2], u=[1]) == 9, "it is in flight to who leads no more"
+    coordinator.tick(9, 9)
+    assert sending.written(3) == [(5, "t", [0])]
