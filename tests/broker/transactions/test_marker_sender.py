@@ -296,6 +296,8 @@ def test_coordinator_is_woken_by_metadata_while_markers_wait() -> None:
     sending.now_ms = 4
     sending.sends(5, ("t", 0))
     assert coordinator.deadline_ms() == 24, "the pause of a marker without a leader"
+    assert published(30, t=[-1, 2], u=[1]) == 24, "the sooner of both"
+    coordinator.tick(5, 5)
     assert published(7, t=[2, 2], u=[1]) == 7
     coordinator.tick(7, 7)
     assert sending.written(2) == [(5, "t", [0])]
