@@ -49,6 +49,7 @@ def coordinates() -> list[jars.Coordinates]:
         *((kafka, _name(each), release, "test") for each in of_tests),
         (kafka, "kafka-streams", release),
         (kafka, "kafka-test-common-runtime", release),
+        (kafka, "kafka-test-common-util", release),
         (f"{junit}.jupiter", "junit-jupiter", JUNIT[0]),
         (f"{junit}.platform", "junit-platform-console", JUNIT[1]),
         ("org.hamcrest", "hamcrest", "3.0"),

@@ -11,7 +11,10 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_tests_pass_on_our_nodes_or_reach_inside_a_broker(tmp_path: Path) -> None:
-    wanted = ["kafka.server.HeartbeatRequestTest", "kafka.server.AllocateProducerIdsRequestTest"]
+    wanted = [
+        "kafka.server.HeartbeatRequestTest",
+        "unit.kafka.server.AllocateProducerIdsRequestTest",
+    ]
     found = OWN_TESTS["apache-core"].run("kraft-wire", tmp_path / "suite.log", wanted)
     assert {name.partition(".")[0]: verdict for name, verdict in found.items()} == {
         "HeartbeatRequestTest": PASSED,
