@@ -165,20 +165,22 @@ def _verify(
 
     INVALID_PRODUCER_ID_MAPPING of all partitions: one request is of one producer.
     """
-    from kraft_wire.broker.producing import transactional_produce
+    from kraft_wire.broker.producing.transactional_produce import (
+        TransactionalProduce,
+        several_producers,
+        transactional_batches,
+    )
 
     by_id = context.api_version >= _FIRST_TOPIC_ID_VERSION
-    batches = transactional_produce.transactional_batches(broker, context, topics, by_id=by_id)
-    if transactional_produce.several_producers(batches):
+    batches = transactional_batches(broker, context, topics, by_id=by_id)
+    if several_producers(batches):
         error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
         return _refused(request, topics, error, _SEVERAL_PRODUCERS)
 
     def append(then: RequestContext, verified: "Verified") -> ProduceResponse | Withheld:
         return _append_all(broker, then, request, topics, verified)
 
-    return transactional_produce.TransactionalProduce(
-        broker, context, request, batches, append
-    ).serve()
+    return TransactionalProduce(broker, context, request, batches, append).serve()
 
 
 def _refused(
