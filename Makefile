@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage wheels generate golden record-apache conformance-faults clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -60,6 +60,9 @@ check: $(READY)  ## format, lint, types, import contracts, tidiness, generated c
 
 coverage: $(READY)  ## every branch of the hand-written wire/ and storage/, or a failure
 	$(BIN)/python -m pytest -q $(PARALLEL) --cov=kraft_wire/wire --cov=kraft_wire/storage --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/wire tests/storage tests/golden/test_corpus.py tests/kips/test_transactions_storage.py $(ARGS)
+
+wheels: $(READY)  ## the pure wheel, and one with compiled modules for this Python (needs a C compiler), into dist/
+	$(BIN)/python -m codegen.wheels $(ARGS)
 
 generate: $(READY)  ## generated code from schemas/
 	$(BIN)/python -m codegen $(ARGS)
