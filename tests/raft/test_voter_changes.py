@@ -118,7 +118,7 @@ def test_new_voter_knows_the_version_and_has_caught_up_lately(
     leader = Small((1, 2), is_dynamic=True).established()
     end, epoch = leader.disk.log.log_end_offset, leader.quorum.epoch
     for each in missing:
-        leader.ask(fetch_request(epoch, end - each, 1 if each else epoch, node_id=4))
+        leader.ask(fetch_request(epoch, end - each, node_id=4))
     if silent_ms:
         leader.now_ms += silent_ms
         leader.ask(fetch_request(epoch, end, node_id=2))
