@@ -1,9 +1,9 @@
 """The availability rule for judges: tools that are not ours and that some tests cannot do without.
 
-A test carries a marker (``java``, ``go``, ``node``, ``kcat``, ``chromium``, ``valgrind``). If a
-program that the marker stands for is missing, the test is listed as *not run* and says which
-program that is. With ``CI=true`` a missing judge is a failure: a green run there means that every
-judge has spoken.
+A test carries a marker (``java``, ``go``, ``node``, ``kcat``, ``chromium``, ``valgrind``,
+``compiler``). If a program that the marker stands for is missing, the test is listed as *not run*
+and says which program that is. With ``CI=true`` a missing judge is a failure: a green run there
+means that every judge has spoken.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "kcat": ("kcat",),
     "chromium": ("chromium",),
     "valgrind": ("valgrind",),
+    "compiler": ("cc",),
 }
 
 PACKAGES: dict[str, tuple[str, ...]] = {
@@ -28,6 +29,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "kcat": ("kcat",),
     "chromium": ("chromium",),
     "valgrind": ("valgrind",),
+    "compiler": ("gcc", "python3-dev"),
 }
 """What Debian and its kin call them; `.ci/run` installs the same."""
 

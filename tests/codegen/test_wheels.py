@@ -6,7 +6,6 @@ A few modules are compiled here, without optimisation, so that it takes less tha
 import ast
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -52,20 +51,8 @@ with Cluster(topics={"compiled": 1}) as cluster:
 _SIMULATION = ("--brokers", "0", "--seeds", "0:3", "--events", "1000", "--jobs", "1", "--json")
 
 
-def _compiler_is_missing() -> str | None:
-    """Return why nothing can be compiled here."""
-    if shutil.which(os.environ.get("CC", "cc")) is None:
-        return "not run: no C compiler"
-    if not Path(sysconfig.get_paths()["include"], "Python.h").exists():
-        return "not run: no Python.h (python3-dev)"
-    return None
-
-
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    reason = _compiler_is_missing()
-    if reason is not None:
-        pytest.skip(reason)
     folder = tmp_path_factory.mktemp("wheels")
     pure = make_pure_wheel(folder)
     assert pure.name.endswith("-py3-none-any.whl")
@@ -109,6 +96,7 @@ def test_no_compiled_function_imports_a_module() -> None:
     assert wrong == []
 
 
+@pytest.mark.compiler
 @pytest.mark.slow
 @pytest.mark.client
 def test_a_compiled_node_serves_a_client_and_leaves_equal_traces(compiled: Path) -> None:
