@@ -186,17 +186,6 @@ def lists_are_changed(broker: Subject, version: int) -> None:
 
 
 @case("IncrementalAlterConfigs", _SOURCE)
-def unknown_operation(broker: Subject, version: int) -> None:
-    """An unknown operation is refused.
-
-    Change retention.ms with operation 9: 4.3.1 answers UNKNOWN_SERVER_ERROR.
-    """
-    answer = _alter(broker, version, broker.topic().name, "retention.ms", 9, "1")
-    codes = (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_REQUEST)
-    expect.one_of(answer, _CODE, *map(int, codes))
-
-
-@case("IncrementalAlterConfigs", _SOURCE)
 def null_value(broker: Subject, version: int) -> None:
     """A setting cannot be set to null: INVALID_REQUEST.
 
