@@ -39,6 +39,7 @@ def coordinates() -> list[jars.Coordinates]:
     release = jars.RELEASE
     of_tests = (
         "clients",
+        "group-coordinator",
         "metadata",
         "server-common",
         "streams",
@@ -52,6 +53,7 @@ def coordinates() -> list[jars.Coordinates]:
         (kafka, "kafka-test-common-util", release),
         (f"{junit}.jupiter", "junit-jupiter", JUNIT[0]),
         (f"{junit}.platform", "junit-platform-console", JUNIT[1]),
+        ("junit", "junit", "4.13.2"),  # a class of a test that it names without need
         ("org.hamcrest", "hamcrest", "3.0"),
         ("org.mockito", "mockito-core", "5.20.0"),
     ]
