@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_wire.broker.partition import Partition
+from kraft_wire.model import Uuid
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
@@ -19,8 +20,11 @@ __all__ = ["IsrWatch"]
 _LAGS: Final = 3
 """A leader checks its followers every half of the lag."""
 _SLACK_US: Final = 500_000
-_Since = tuple[int, int, tuple[int, ...], bool]
-"""Life, leader epoch, ISR, and whether no proposal is in progress."""
+_Since = tuple[int, Uuid, int, tuple[int, ...], bool]
+"""Life, topic, leader epoch, ISR, and whether no proposal is in progress.
+
+A topic that is deleted and created again has the name, the epoch and maybe the ISR of the former.
+"""
 
 
 class IsrWatch:
@@ -44,25 +48,26 @@ class IsrWatch:
     def _look_at(self, machine: MachineState, partition: Partition) -> None:
         leadership, now_us = partition.leadership, self._judge.stage.now_us
         assert leadership is not None, partition.topic_partition
-        state = (machine.life, partition.leader_epoch, leadership.isr, leadership.change is None)
+        isr, is_settled = leadership.isr, leadership.change is None
+        state = (machine.life, partition.topic_id, partition.leader_epoch, isr, is_settled)
         key = (machine.id, partition.topic, partition.partition)
         known, since_us = self._since.get(key, (None, now_us))
         if known != state:
             since_us = now_us
             self._since[key] = (state, since_us)
-        if leadership.change is not None or machine.id not in leadership.isr:
+        if not is_settled or machine.id not in isr:
             return
         self._judge.looked["S60 StaleReplicaLeaves"] += 1
         lag_us = self._judge.stage.setup.data.lag_ms * 1_000_000 // machine.clock.rate_permille
         bound_us = _LAGS * lag_us + _SLACK_US + self._judge.stage.late_us_max
         end = partition.log.log_end_offset
-        for member in leadership.isr:
+        for member in isr:
             follower = leadership.followers.get(member)
             if follower is not None and follower.log_end_offset == end:
                 self._whole[(*key, member)] = now_us
             whole_us = self._whole.get((*key, member), 0)
             heard_us = max(since_us, whole_us, machine.heard.get(member, 0), machine.disturbed_us)
             if member != machine.id and now_us - heard_us > bound_us:
-                facts = (partition.topic, partition.partition, "ISR", leadership.isr, "has", member)
+                facts = (partition.topic, partition.partition, "ISR", isr, "has", member)
                 late_us = now_us - heard_us
                 raise Violation("S60 StaleReplicaLeaves", machine.id, *facts, "silent for", late_us)
