@@ -128,9 +128,15 @@ def judged(
     keeps_exchanges: bool = False,
     has_answers: bool = True,
     only_newest: bool = False,
+    listener: Listener | None = None,
 ) -> list[Outcome]:
-    """Run the rows of a profile, or some of them; `only_newest`: a case in its newest version."""
-    rows = rows_of(all_cases(), read_profile(profile), only)
+    """Run the rows of a profile, or some of them.
+
+    `only_newest`: a case in its newest version. `listener`: those that ask a broker, or those that
+    ask a controller.
+    """
+    cases = [each for each in all_cases() if listener in (None, each.listener)]
+    rows = rows_of(cases, read_profile(profile), only)
     if only_newest:
         rows = list({row.case.name: row for row in rows}.values())
     answers = Answers.read(profile) if has_answers else None

@@ -146,6 +146,19 @@ def limit_of_another_entity(broker: Subject, version: int) -> None:
     _refused(broker, version, {"ip": "127.0.0.1"}, _KEY, 10.0)
 
 
+@case("AlterClientQuotas", _SOURCE)
+def limit_of_an_address(broker: Subject, version: int) -> None:
+    """An address may have a connection rate; what is no address is refused.
+
+    Validate connection rates of an address, of all addresses, and of words.
+    """
+    key = "connection_creation_rate"
+    for name in ("127.0.0.1", None):
+        answer = _altered(broker, version, {"ip": name}, (key, 10.0, False), validate_only=True)
+        expect.error(answer, _CODE, ErrorCode.NONE)
+    _refused(broker, version, {"ip": "no address"}, key, 10.0)
+
+
 @case("DescribeClientQuotas", "kafka.server.metadata.ClientQuotaCache, describeClientQuotas")
 def wrong_filters(broker: Subject, version: int) -> None:
     """Filters of an unknown kind, of one type twice and without a name are refused.

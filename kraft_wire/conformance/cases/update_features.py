@@ -5,6 +5,7 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.update_features import (
     FeatureUpdateKey,
     UpdateFeaturesRequest,
@@ -73,3 +74,22 @@ def downgrade_as_an_upgrade(broker: Subject, version: int) -> None:
     Validate an upgrade of metadata.version to level 7.
     """
     _refused(broker, version, _update("metadata.version", 7))
+
+
+@case("UpdateFeatures", _SOURCE, since=_VALIDATION_SINCE)
+def present_levels(broker: Subject, version: int) -> None:
+    """Each feature may be set to the level that it has.
+
+    Ask for the finalized levels with ApiVersions, validate each of them.
+    """
+    greeting = ApiVersionsRequest(client_software_name="conform", client_software_version="1.0")
+    found = broker.prepare(greeting, ApiVersionsResponse).finalized_features
+    for each in found:
+        request = UpdateFeaturesRequest(
+            timeout_ms=10_000,
+            feature_updates=[_update(each.name, each.max_version_level)],
+            validate_only=True,
+        )
+        answer = broker.ask(request, version, UpdateFeaturesResponse)
+        codes = [answer.error_code, *(result.error_code for result in answer.results)]
+        expect.true(not any(codes), f"no error of {each.name}", codes, "error_code")
