@@ -148,7 +148,7 @@ def limit_of_another_entity(broker: Subject, version: int) -> None:
 
 @case("AlterClientQuotas", _SOURCE)
 def limit_of_an_address(broker: Subject, version: int) -> None:
-    """An address may have a connection rate; what is no address is refused.
+    """An address may have a connection rate, and another text is refused.
 
     Validate connection rates of an address, of all addresses, and of words.
     """
