@@ -2,7 +2,7 @@
 
 ``python -m tests.apache.jars [RELEASE]`` prints the folder. It is ``var/apache/<release>`` in the
 checkout, or ``<folder>/<release>`` if the environment variable ``KRAFT_WIRE_APACHE_CACHE`` names a
-folder. A folder that is complete is never touched again, so the call costs nothing the second time.
+folder. A folder with all that is asked for is never touched again: the second call costs nothing.
 
 Which jars: the server (``kafka_2.13``), its command line tools, the metadata shell, the clients and
 coordinators that come with them, and a log binding that keeps the tools quiet (releases before 4.0
@@ -74,11 +74,12 @@ def jar_directory(release: str = RELEASE) -> Path:
 
 
 def _complete(directory: Path, wanted: list[Coordinates]) -> Path:
-    if (directory / COMPLETE).exists():
+    mark, text = directory / COMPLETE, "\n".join(":".join(c) for c in wanted) + "\n"
+    if mark.exists() and mark.read_text() == text:
         return directory
     directory.mkdir(parents=True, exist_ok=True)
     _bring(wanted, directory)
-    (directory / COMPLETE).write_text("\n".join(":".join(c) for c in wanted) + "\n")
+    mark.write_text(text)
     return directory
 
 
