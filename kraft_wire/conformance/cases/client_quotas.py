@@ -30,16 +30,22 @@ def _altered(
     return broker.ask(request, version, alter.AlterClientQuotasResponse)
 
 
-def _described(
-    broker: Subject, version: int, *components: tuple[str, int, str | None], strict: bool = False
-) -> describe.DescribeClientQuotasResponse:
-    request = describe.DescribeClientQuotasRequest(
+def _filters(
+    *components: tuple[str, int, str | None], strict: bool = False
+) -> describe.DescribeClientQuotasRequest:
+    return describe.DescribeClientQuotasRequest(
         components=[
             describe.ComponentData(entity_type=kind, match_type=match, match=name)
             for kind, match, name in components
         ],
         strict=strict,
     )
+
+
+def _described(
+    broker: Subject, version: int, *components: tuple[str, int, str | None], strict: bool = False
+) -> describe.DescribeClientQuotasResponse:
+    request = _filters(*components, strict=strict)
     return broker.ask(request, version, describe.DescribeClientQuotasResponse)
 
 
@@ -205,10 +211,10 @@ def filters_that_match(broker: Subject, version: int) -> None:
             request = _entry(entity, value, remove=False)
             answer = broker.prepare(request, alter.AlterClientQuotasResponse)
             expect.error(answer, _CODE, ErrorCode.NONE)
+        of_client = _filters((_CLIENT, _EXACT, client))
         for _ in broker.attempts("two limits"):
-            if len(_entities(_described(broker, version, (_CLIENT, _EXACT, client)))) == len(
-                entities
-            ):
+            seen = broker.prepare(of_client, describe.DescribeClientQuotasResponse)
+            if len(_entities(seen)) == len(entities):
                 break
         for components, strict, count in (
             (((_CLIENT, _EXACT, client),), True, 1),
