@@ -481,7 +481,7 @@ def test_log_says_nothing_of_snapshots_behind_a_record_without_a_value(nodes: li
 def test_leader_epochs_are_missed_where_a_batch_has_one(
     tmp_path: Path, epoch: int, is_needed: bool, sequence: int
 ) -> None:
-    """Whoever produced it: batches of Kafka before 0.11 have no epoch, those since have one."""
+    """Batches of Kafka before 0.11 have no epoch, later ones have; the producer does not matter."""
     batch = build_batch(
         [Record(b"k", b"v")],
         partition_leader_epoch=epoch,

@@ -75,7 +75,7 @@ def test_secret_and_value_of_unknown_meaning_are_hidden(name: str) -> None:
 
 
 def test_value_that_this_release_cannot_read_is_shown_as_it_was_written() -> None:
-    """Another release may have recorded it; the broker itself goes on with its default."""
+    """Another release may have recorded the value. The broker itself uses its default."""
     dynamic = ("", "log.cleaner.threads", "many")
     assert described({}, dynamic, name="")["log.cleaner.threads"].value == "many"
     assert described({}, dynamic)["log.cleaner.threads"].value == "1"

@@ -195,7 +195,7 @@ def test_leader_with_an_error_or_that_is_gone_is_none() -> None:
     assert (brokers.leader_address(A), brokers.leader_address(B)) == ("one:1", "no leader")
     brokers.gone = {1}
     assert brokers.topic_names() == ["t"]
-    assert brokers.leader_address(A) == "no leader", "although nobody asked for its leader"
+    assert brokers.leader_address(A) == "no leader", "its leader was not asked for again"
     assert brokers.broker_ids() == [2]
 
 

@@ -140,7 +140,7 @@ class Named(Scripted):
 
 @pytest.mark.parametrize(("node_id", "tried"), [(-1, 1), (0, 2), (1, 3)])
 def test_names_are_those_that_the_broker_coordinates(node_id: int, tried: int) -> None:
-    """Node 0 is a node as any other; -1 is a broker whose id nobody knows."""
+    """0 is the id of a node like any other; -1 says that the id of the broker is not known."""
 
     def looked_for(make: Callable[[Subject], object]) -> int:
         named = Named(node_id)

@@ -351,7 +351,7 @@ class Ledger(Judge):
 
 
 class Patience(Judge):
-    """Each request gets one answer in time, L6; a leader nobody hears resigns, L7."""
+    """Each request gets one answer in time (L6). A leader without followers resigns (L7)."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

@@ -23,7 +23,7 @@ from tests.apache import jars, java_process
 from tests.process import KRAFT_WIRE
 from tests.scoreboard.results import Results, of_junit
 
-__all__ = ["OWN_TESTS", "JavaSuite", "classpath"]
+__all__ = ["OWN_TESTS", "JavaSuite"]
 
 JUNIT = ("5.13.1", "1.13.1")
 """Of Jupiter and of the platform; 4.3.1 was built with these."""
@@ -79,8 +79,16 @@ class JavaSuite:
     """What the classes of such tests name."""
 
     def title(self) -> str:
-        """How the table names it."""
+        """Return how the table names it."""
         return f"Apache Kafka {jars.RELEASE}, `{_name(self.artifact)}`"
+
+    def prepare(self) -> str:
+        """Bring the jars."""
+        return classpath()
+
+    def run_on(self, make: str, home: Path) -> Results:
+        """Run all tests on one make; each starts clusters of its own."""
+        return self.run(make, home / "suite.log")
 
     def run(self, make: str, log: Path, only: Sequence[str] = ()) -> Results:
         """Run the tests, all or those of the named classes, on one make."""

@@ -13,7 +13,7 @@ from typing import Protocol
 from tests.apache.node import ApacheNode
 from tests.process import KRAFT_WIRE
 from tests.scoreboard.go_suite import GoSuite
-from tests.scoreboard.java_suite import OWN_TESTS, JavaSuite, classpath
+from tests.scoreboard.java_suite import OWN_TESTS
 from tests.scoreboard.python_suite import run_kafka_python, sources
 from tests.scoreboard.results import FAILED, PASSED, SKIPPED, Results
 from tests.server_process import ServerProcess
@@ -60,12 +60,10 @@ KAFKA_PYTHON = {
 class Suite(Protocol):
     """One suite."""
 
-    @property
-    def title(self) -> Callable[[], str]:
-        """How the table names it."""
+    def title(self) -> str:
+        """Return how the table names it."""
 
-    @property
-    def prepare(self) -> Callable[[], object]:
+    def prepare(self) -> object:
         """Fetch and compile, while there is a network."""
 
     def run_on(self, make: str, home: Path) -> Results:
@@ -95,27 +93,6 @@ class NodeSuite:
             ours = {key: value for key, value in settings.items() if "quorum" not in key}
             return ServerProcess(home, overrides=ours, port=port)
         return ApacheNode(home, overrides=settings, port=port)
-
-
-@dataclass(frozen=True)
-class ClusterSuite:
-    """A suite that starts clusters of its own, one for each test."""
-
-    suite: JavaSuite
-
-    @property
-    def title(self) -> Callable[[], str]:
-        """How the table names it."""
-        return self.suite.title
-
-    @property
-    def prepare(self) -> Callable[[], object]:
-        """Bring the jars."""
-        return classpath
-
-    def run_on(self, make: str, home: Path) -> Results:
-        """Run it."""
-        return self.suite.run(make, home / "suite.log")
 
 
 def run_conform(node: Node, log: Path) -> Results:
@@ -170,5 +147,5 @@ SUITES: dict[str, Suite] = {
         prepare=sources,
         is_at_9092=True,
     ),
-    **{name: ClusterSuite(suite) for name, suite in OWN_TESTS.items()},
+    **OWN_TESTS,
 }

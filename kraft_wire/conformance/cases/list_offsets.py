@@ -228,13 +228,7 @@ def time_of_an_open_transaction(broker: Subject, version: int) -> None:
 
     Write a record in a transaction, ask for its time with both isolation levels.
     """
-    topic, producer = broker.topic(), new_producer(broker)
-    written_in(broker, producer, topic)
-    for isolation, offset in ((0, 0), (1, -1)):
-        request = list_offsets(topic, TIMESTAMP_MS, isolation_level=isolation)
-        answer = _answer(broker, version, request)
-        expect.error(answer, _CODE, ErrorCode.NONE)
-        expect.equal(answer, _OFFSET, offset)
+    _found_while_open(broker, version, TIMESTAMP_MS)
 
 
 @case("ListOffsets", "KIP-734", since=7)
@@ -243,10 +237,15 @@ def maximum_timestamp_of_an_open_transaction(broker: Subject, version: int) -> N
 
     Write a record in a transaction, ask for the maximum timestamp with both isolation levels.
     """
+    _found_while_open(broker, version, MAX_TIMESTAMP)
+
+
+def _found_while_open(broker: Subject, version: int, timestamp: int) -> None:
+    """Expect the record of an open transaction with READ_UNCOMMITTED alone."""
     topic, producer = broker.topic(), new_producer(broker)
     written_in(broker, producer, topic)
     for isolation, offset in ((0, 0), (1, -1)):
-        request = list_offsets(topic, MAX_TIMESTAMP, isolation_level=isolation)
+        request = list_offsets(topic, timestamp, isolation_level=isolation)
         answer = _answer(broker, version, request)
         expect.error(answer, _CODE, ErrorCode.NONE)
         expect.equal(answer, _OFFSET, offset)

@@ -1,7 +1,7 @@
 """Markers go to the leaders of their partitions until each has one: every error, pause and order.
 
-As `TransactionMarkerRequestCompletionHandler` and `TransactionMarkerChannelManager` of 4.3.1, but
-for what DEVIATIONS.md tells of partitions without a leader.
+As `TransactionMarkerRequestCompletionHandler` and `TransactionMarkerChannelManager` of 4.3.1;
+partitions without a leader are handled as DEVIATIONS.md says.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def test_transaction_without_partitions_is_complete_at_once() -> None:
 
 
 def test_coordinator_is_woken_by_metadata_while_markers_wait() -> None:
-    """Its next tick looks for their leaders; without markers a change wakes nobody."""
+    """The next tick looks for their leaders. Without markers, new metadata causes no tick."""
     sending = Sending()
     env = TransactionEnvironment(
         settings=BrokerSettings,

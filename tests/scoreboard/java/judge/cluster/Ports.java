@@ -4,8 +4,10 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /** A free port for each listener of each node, the same one for the life of a cluster. */
 final class Ports {
@@ -19,5 +21,10 @@ final class Ports {
                 throw new UncheckedIOException(problem);
             }
         });
+    }
+
+    /** As a list for bootstrapping. */
+    String addresses(Collection<Integer> nodes, String use) {
+        return nodes.stream().map(id -> "localhost:" + of(id, use)).collect(Collectors.joining(","));
     }
 }

@@ -5,10 +5,8 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -37,17 +35,15 @@ import org.apache.kafka.common.test.ClusterInstance;
 import org.apache.kafka.common.test.api.ClusterConfig;
 import org.apache.kafka.common.test.api.Type;
 import org.apache.kafka.common.utils.Utils;
-import org.apache.kafka.metadata.authorizer.StandardAuthorizer;
 import org.apache.kafka.server.authorizer.Authorizer;
 import org.apache.kafka.server.common.Feature;
-import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.server.fault.FaultHandlerException;
 import org.apache.kafka.test.TestUtils;
 
 /** A cluster of kraft-wire processes for one of Apache's own tests, set up as its annotation asks. */
 public final class WireCluster implements ClusterInstance {
     private static final long WAIT_MS = 60_000;
-    private static final int FIRST_CONTROLLER = 3000;
+    static final int FIRST_CONTROLLER = 3000;
 
     private final ClusterConfig config;
     private final boolean isCombined;
@@ -72,129 +68,19 @@ public final class WireCluster implements ClusterInstance {
         }
     }
 
-    // What the nodes are made of.
-
     private void format() throws IOException, InterruptedException {
         home = Files.createTempDirectory("wire-cluster-");
+        NodeSettings settings = new NodeSettings(config, brokerIds, controllerIds, ports, clusterId, home);
         SortedSet<Integer> ids = new TreeSet<>(brokerIds);
         ids.addAll(controllerIds);
         for (int id : ids) {
-            nodes.put(id, new WireNode(id, home.resolve("node-" + id), settings(id)));
+            nodes.put(id, new WireNode(id, home.resolve("node-" + id), settings.of(id)));
         }
         for (WireNode node : nodes.values()) {
-            node.format(formatOptions(node.id));
+            node.format(settings.formatOptions(node.id));
         }
         for (WireNode node : nodes.values()) {
             node.waitUntilFormatted();
-        }
-    }
-
-    private List<String> formatOptions(int id) {
-        List<String> options = new ArrayList<>(List.of("-t", clusterId));
-        MetadataVersion version = released(config.metadataVersion());
-        options.addAll(List.of("--feature", "metadata.version=" + version.featureLevel()));
-        if (config.standalone()) {
-            options.add(id == FIRST_CONTROLLER ? "--standalone" : "--no-initial-controllers");
-        }
-        for (Feature feature : Feature.PRODUCTION_FEATURES) {
-            if (feature == Feature.KRAFT_VERSION && !config.standalone()) {
-                continue;  // a static quorum has 0
-            }
-            short usual = feature == Feature.ELIGIBLE_LEADER_REPLICAS_VERSION ? 0 : feature.defaultLevel(version);
-            short level = config.features().getOrDefault(feature, usual);
-            options.addAll(List.of("--feature", feature.featureName() + "=" + level));
-        }
-        return options;
-    }
-
-    /** The tests ask for the version that comes next unless they say otherwise; no release has it. */
-    private static MetadataVersion released(MetadataVersion wanted) {
-        return wanted.isAtLeast(MetadataVersion.LATEST_PRODUCTION) ? MetadataVersion.LATEST_PRODUCTION : wanted;
-    }
-
-    private Map<String, String> settings(int id) {
-        boolean isBroker = brokerIds.contains(id);
-        boolean isController = controllerIds.contains(id);
-        String clients = config.brokerListenerName().value();
-        String quorum = config.controllerListenerName().value();
-        Map<String, String> settings = new LinkedHashMap<>(config.serverProperties());
-        settings.put("node.id", Integer.toString(id));
-        settings.put("process.roles", String.join(",", roles(isBroker, isController)));
-        settings.put("log.dirs", logDirs(Path.of("node-" + id)));
-        settings.putIfAbsent("listener.security.protocol.map", clients + ":" + config.brokerSecurityProtocol()
-                + "," + quorum + ":" + config.controllerSecurityProtocol());
-        settings.putIfAbsent("listeners", listeners(id, isBroker, isController));
-        settings.putIfAbsent("inter.broker.listener.name", clients);
-        settings.putIfAbsent("controller.listener.names", quorum);
-        if (config.standalone()) {
-            settings.put("controller.quorum.bootstrap.servers", bootstrapControllers());
-        } else {
-            settings.put("controller.quorum.voters", voters());
-        }
-        if ("".equals(settings.get("group.share.persister.class.name"))) {
-            // Apache's nodes keep no state then; ours always do, in a topic.
-            settings.putIfAbsent("share.coordinator.state.topic.replication.factor", "1");
-        }
-        secure(settings);
-        settings.putAll(config.perServerOverrideProperties().getOrDefault(id, Map.of()));
-        return settings;
-    }
-
-    private static List<String> roles(boolean isBroker, boolean isController) {
-        List<String> roles = new ArrayList<>();
-        if (isBroker) {
-            roles.add("broker");
-        }
-        if (isController) {
-            roles.add("controller");
-        }
-        return roles;
-    }
-
-    private String logDirs(Path data) {
-        List<String> all = new ArrayList<>();
-        for (int disk = 0; disk < config.numDisksPerBroker(); disk++) {
-            all.add(home.resolve(data).resolve("data" + disk).toString());
-        }
-        return String.join(",", all);
-    }
-
-    private String listeners(int id, boolean isBroker, boolean isController) {
-        List<String> all = new ArrayList<>();
-        if (isBroker) {
-            all.add(config.brokerListenerName().value() + "://localhost:" + ports.of(id, "clients"));
-        }
-        if (isController) {
-            all.add(config.controllerListenerName().value() + "://localhost:" + ports.of(id, "quorum"));
-        }
-        return String.join(",", all);
-    }
-
-    private String voters() {
-        return controllerIds.stream()
-                .map(id -> id + "@localhost:" + ports.of(id, "quorum"))
-                .collect(Collectors.joining(","));
-    }
-
-    /** What Apache's own test kit sets for SASL, with the logins that its tests use. */
-    private void secure(Map<String, String> settings) {
-        String sasl = "SASL_PLAINTEXT";
-        boolean isSecured = sasl.equals(config.brokerSecurityProtocol().name)
-                || sasl.equals(config.controllerSecurityProtocol().name);
-        if (!isSecured) {
-            return;
-        }
-        settings.putIfAbsent("sasl.enabled.mechanisms", "PLAIN");
-        settings.putIfAbsent("sasl.mechanism.inter.broker.protocol", "PLAIN");
-        settings.putIfAbsent("sasl.mechanism.controller.protocol", "PLAIN");
-        settings.putIfAbsent("authorizer.class.name", StandardAuthorizer.class.getName());
-        settings.putIfAbsent("allow.everyone.if.no.acl.found", "false");
-        settings.putIfAbsent("super.users", "User:plain-admin");
-        String login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-                + " username=\"plain-admin\" password=\"plain-admin-secret\""
-                + " user_plain-admin=\"plain-admin-secret\" user_plain-user1=\"plain-user1-secret\";";
-        for (ListenerName each : List.of(config.brokerListenerName(), config.controllerListenerName())) {
-            settings.putIfAbsent(each.configPrefix() + "plain.sasl.jaas.config", login);
         }
     }
 
@@ -322,16 +208,12 @@ public final class WireCluster implements ClusterInstance {
 
     @Override
     public String bootstrapServers() {
-        return addresses(brokerIds, "clients");
+        return ports.addresses(brokerIds, "clients");
     }
 
     @Override
     public String bootstrapControllers() {
-        return addresses(controllerIds, "quorum");
-    }
-
-    private String addresses(Set<Integer> ids, String use) {
-        return ids.stream().map(id -> "localhost:" + ports.of(id, use)).collect(Collectors.joining(","));
+        return ports.addresses(controllerIds, "quorum");
     }
 
     @Override
