@@ -10,7 +10,10 @@ READY := $(VENV)/.stamp
 unexport PYTHONDONTWRITEBYTECODE
 
 # A worker takes whole files, because a module's fixtures are servers.
-PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+IN_FILES := --dist loadfile --no-loadscope-reorder
+PARALLEL := --numprocesses logical --maxprocesses 5 $(IN_FILES)
+# Tests that wait for clocks leave most of the processors idle.
+PAIR := --numprocesses 2 $(IN_FILES)
 
 .PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage wheels generate golden record-apache conformance-faults clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
@@ -46,8 +49,8 @@ test-judged: $(READY)  ## every test with a judge that is not ours, but for thos
 test-together: $(READY)  ## every test but those of make test-alone: the two lanes above in one queue
 	$(BIN)/python -m pytest $(PARALLEL) -m "not alone" $(ARGS)
 
-test-alone: $(READY)  ## tests that show how long something takes, or need the machine: nothing runs beside them
-	$(BIN)/python -m pytest -m alone $(ARGS)
+test-alone: $(READY)  ## tests that show how long something takes, or need the machine: two files at a time, and nothing else
+	$(BIN)/python -m pytest $(PAIR) -m alone $(ARGS)
 
 test-all: $(READY)  ## all that must pass, with every judge: checks, coverage, simulators, tests
 	$(BIN)/python -m tests.everything $(ARGS)

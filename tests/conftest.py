@@ -31,8 +31,11 @@ os.environ.setdefault(class_archive.OPTIONS, class_archive.quick_options())
 LANES = ("all", "without", "only")
 """What `--judges` takes: every test, those that need no judge, or those that need one."""
 
-MORE_WORKERS = {"all": 2, "without": 0, "only": 1}
+MORE_WORKERS = {"all": 3, "without": 0, "only": 1}
 """Workers of a lane beyond one a processor."""
+
+ALONE = "alone"
+"""The mark of a test that nothing but its like may run beside."""
 
 UNTIMED_S = 50.0
 """What a file is taken to need, by what its tests cost, where no run has timed it."""
@@ -51,6 +54,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Run more workers than processors where tests wait for judges to start."""
     more = MORE_WORKERS[config.getoption("--judges")]
     return len(os.sched_getaffinity(0)) + more if more else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Read no file that has no test to run alone: `-m alone` would import them all."""
+    if config.option.markexpr != ALONE or not collection_path.name.startswith("test_"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return None if f"mark.{ALONE}" in text or f'"{ALONE}"' in text else True
 
 
 @pytest.hookimpl(trylast=True)

@@ -19,7 +19,7 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def show_totals(totals: Totals) -> None:
-    """Print sums, counts by fault, invariant and mark, and the violations."""
+    """Print sums, counts by operation, fault, invariant and mark, and the violations."""
     console = wide_console()
     head = new_table("", "")
     head.show_header = False
@@ -31,8 +31,8 @@ def show_totals(totals: Totals) -> None:
     head.add_row("virtual time", f"{totals.virtual_us / 3.6e9:,.1f} h")
     head.add_row("records committed", f"{totals.committed:,}")
     head.add_row("histories explained", f"{totals.registers:,}")
-    head.add_row("operations", counted(totals.operations))
     console.print(head)
+    _print_counts(console, "operation", totals.operations)
     _print_counts(console, "fault", totals.faults)
     _print_counts(console, "invariant", totals.looked)
     _print_counts(console, "reached", totals.coverage)
