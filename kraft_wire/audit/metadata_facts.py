@@ -14,6 +14,7 @@ from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
@@ -26,6 +27,7 @@ __all__ = ["Assignment", "MetadataFacts", "MetadataFold"]
 _KINDS: Final = (
     TopicRecord,
     PartitionRecord,
+    ClearElrRecord,
     ConfigRecord,
     PartitionChangeRecord,
     RemoveTopicRecord,
@@ -50,6 +52,15 @@ class Assignment:
     leader: int
     directories: list[Uuid] = field(default_factory=list)
     """The directories of the replicas, in their order; empty in older records (KIP-858)."""
+    eligible: list[int] = field(default_factory=list)
+    """Replicas outside the ISR that have every committed record (KIP-966)."""
+    last_known: list[int] = field(default_factory=list)
+    """The last leader, while no replica is in sync or eligible."""
+
+    @property
+    def complete(self) -> list[int]:
+        """The replicas that must have every committed record."""
+        return [*self.isr, *self.eligible] or self.last_known
 
 
 @dataclass(slots=True)
@@ -76,7 +87,7 @@ class MetadataFacts:
         if found is None:
             isr = _NO_ISR if self.is_known else None
             return PartitionFacts(isr=isr, high_watermark=high_watermark)
-        isr = frozenset(map(str, found.isr))
+        isr = frozenset(map(str, found.complete))
         leader = str(found.leader) if found.leader >= 0 else None
         return PartitionFacts(isr, leader, high_watermark, self.topic_ids.get(topic))
 
@@ -135,14 +146,22 @@ class MetadataFold:
                 self._partitions.pop(record.topic_id, None)
                 self.facts.compacted.discard(name)
             case PartitionRecord():
-                places = record.directories or []
-                assignment = Assignment(record.replicas, record.isr, record.leader, places)
+                assignment = Assignment(
+                    record.replicas,
+                    record.isr,
+                    record.leader,
+                    record.directories or [],
+                    record.eligible_leader_replicas or [],
+                    record.last_known_elr or [],
+                )
                 own = self._partitions.setdefault(record.topic_id, {})
                 own[record.partition_id] = assignment
             case PartitionChangeRecord():
                 self._change(record)
             case ConfigRecord():
                 self._configure(record)
+            case ClearElrRecord():
+                self._clear(record)
 
     def _change(self, record: PartitionChangeRecord) -> None:
         assignment = self._partitions.get(record.topic_id, {}).get(record.partition_id)
@@ -150,12 +169,23 @@ class MetadataFold:
             return
         if record.isr is not None:
             assignment.isr = record.isr
+        if record.eligible_leader_replicas is not None:
+            assignment.eligible = record.eligible_leader_replicas
+        if record.last_known_elr is not None:
+            assignment.last_known = record.last_known_elr
         if record.replicas is not None:
             assignment.replicas = record.replicas
         if record.directories is not None:
             assignment.directories = record.directories
         if record.leader != _UNCHANGED_LEADER:
             assignment.leader = record.leader
+
+    def _clear(self, record: ClearElrRecord) -> None:
+        """Drop the eligible replicas of one topic, or of all when no name is given."""
+        for topic_id, partitions in self._partitions.items():
+            if record.topic_name in ("", self._names.get(topic_id)):
+                for assignment in partitions.values():
+                    assignment.eligible, assignment.last_known = [], []
 
     def _configure(self, record: ConfigRecord) -> None:
         if record.name != _POLICIES.get(record.resource_type):

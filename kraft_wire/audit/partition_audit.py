@@ -33,7 +33,7 @@ class PartitionFacts:
     """The facts about a partition besides its replicas' files."""
 
     isr: frozenset[str] | None = None
-    """Nodes as text; None if no metadata log has it."""
+    """Nodes, as text, that are in sync, or eligible (KIP-966); None if no metadata log has it."""
     leader: str | None = None
     high_watermark: int = NO_OFFSET
     """From another source than the replicas."""

@@ -17,8 +17,7 @@ from kraft_wire.controller.broker_sessions import BrokerSessions
 from kraft_wire.controller.periodic_elections import PeriodicElections
 from kraft_wire.controller.token_sweep import TokenSweep
 from kraft_wire.frozen import frozen
-from kraft_wire.metadata.features import SUPPORTED_FEATURES
-from kraft_wire.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, FeatureRange, MetadataImage
+from kraft_wire.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Principal, RandomSource
@@ -124,11 +123,8 @@ class Controller:
         random_source: RandomSource,
         cluster_id: str = "",
         image: MetadataImage = EMPTY_IMAGE,
-        features: Mapping[str, FeatureRange] = SUPPORTED_FEATURES,
     ) -> None:
-        """`features` are those that this node supports."""
         assert node_id >= 0, node_id
-        self.features = features
         self.cluster_id = cluster_id
         self.node_id = node_id
         self.random_source = random_source

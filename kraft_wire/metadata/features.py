@@ -10,11 +10,9 @@ A level is offered only when the node implements it. All nodes:
 - `group.version` 0 to 1: at 1 brokers serve consumer groups (KIP-848).
 - `share.version` 0 to 1: at 1 brokers serve share groups (KIP-932).
 - `streams.version` 0 to 1: at 1 brokers serve streams groups (KIP-1071).
-
-A node that is only a controller, and so may serve brokers of another implementation:
-
-- `eligible.leader.replicas.version` 0 to 1: elections and settings apply it (`partition_changes`,
-  `elr_settings`).
+- `eligible.leader.replicas.version` 0 to 1: at 1 the controller's elections and settings apply it
+  (`partition_changes`, `elr_settings`; KIP-966). A broker does the same at both levels: the high
+  watermark waits for `min.insync.replicas`, and a registration names the epoch of a clean stop.
 
 A log that Apache Kafka created may have higher levels finalised than this node supports. They stay
 in the image and in the log, but are hidden from clients, which would use features that are missing.
@@ -39,7 +37,6 @@ __all__ = [
     "KRAFT_VERSION",
     "LATEST_METADATA_VERSION",
     "METADATA_VERSION",
-    "RELEASE_FEATURES",
     "RELEASE_LEVELS",
     "SCRAM_FROM",
     "SHARE_VERSION",
@@ -53,7 +50,6 @@ __all__ = [
     "default_levels",
     "metadata_version_of_release",
     "missing_dependency",
-    "supported_features",
 ]
 
 METADATA_VERSION: Final = "metadata.version"
@@ -77,10 +73,12 @@ CORDONED_FROM: Final = 30
 
 _GROUP_VERSION_FROM: Final = 22
 _TRANSACTION_VERSION_FROM: Final = 24
+_ELR_VERSION_FROM: Final = 26
 _SHARE_VERSION_FROM: Final = 28
 _STREAMS_VERSION_FROM: Final = 29
 """metadata.version since which a new cluster has `group.version` 1 (4.0-IV0),
-`transaction.version` 2 (4.0-IV2), `share.version` 1 (4.2-IV0) and `streams.version` 1 (4.2-IV1)."""
+`transaction.version` 2 (4.0-IV2), `eligible.leader.replicas.version` 1 (4.1-IV0), `share.version` 1
+(4.2-IV0) and `streams.version` 1 (4.2-IV1)."""
 
 SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
     GROUP_VERSION: FeatureRange(0, 1),
@@ -89,21 +87,11 @@ SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
     SHARE_VERSION: FeatureRange(0, 1),
     STREAMS_VERSION: FeatureRange(0, 1),
     TRANSACTION_VERSION: FeatureRange(0, 2),
-}
-"""Levels that our brokers support, also on nodes that are controllers as well."""
-
-RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
-    GROUP_VERSION: SUPPORTED_FEATURES[GROUP_VERSION],
-    KRAFT_VERSION: SUPPORTED_FEATURES[KRAFT_VERSION],
-    METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION],
-    SHARE_VERSION: SUPPORTED_FEATURES[SHARE_VERSION],
-    STREAMS_VERSION: SUPPORTED_FEATURES[STREAMS_VERSION],
-    TRANSACTION_VERSION: SUPPORTED_FEATURES[TRANSACTION_VERSION],
     ELR_VERSION: FeatureRange(0, 1),
 }
-"""The features of release 4.3.1, and their levels on a node that is only a controller. The order
-is that in which 4.3.1 registers them and writes them into every snapshot, so that snapshots of
-both implementations have the same bytes."""
+"""All features of release 4.3.1 with their levels. The order is that in which 4.3.1 registers them
+and writes them into every snapshot, so that snapshots of both implementations have the same bytes.
+"""
 
 _DEPENDENCIES: Final = {(ELR_VERSION, 1): (METADATA_VERSION, 23)}
 """The level that another feature must have for a level above 0 (KIP-1022)."""
@@ -137,22 +125,15 @@ RELEASE_LEVELS: Final[Mapping[str, int]] = {
 """Every metadata.version by name; a release means its highest one."""
 
 
-def supported_features(*, is_broker: bool) -> Mapping[str, FeatureRange]:
-    """Return the levels that a node supports, by its roles."""
-    assert SUPPORTED_FEATURES.keys() <= RELEASE_FEATURES.keys()
-    return SUPPORTED_FEATURES if is_broker else RELEASE_FEATURES
-
-
 def default_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str, int]:
-    """Return the levels that a new cluster is formatted with, of features that our brokers support.
-
-    4.3.1 also formats the other features, each from a different metadata.version on.
-    """
+    """Return the levels that a new cluster is formatted with, as 4.3.1 does."""
     levels = {METADATA_VERSION: metadata_version}
     if metadata_version >= _GROUP_VERSION_FROM:
         levels[GROUP_VERSION] = 1
     if metadata_version >= _TRANSACTION_VERSION_FROM:
         levels[TRANSACTION_VERSION] = 2
+    if metadata_version >= _ELR_VERSION_FROM:
+        levels[ELR_VERSION] = 1
     if metadata_version >= _SHARE_VERSION_FROM:
         levels[SHARE_VERSION] = 1
     if metadata_version >= _STREAMS_VERSION_FROM:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from kraft_wire.broker.context import Parked
 from kraft_wire.controller.controller import Controller
 from kraft_wire.metadata.delta import MetadataDelta
-from kraft_wire.metadata.features import supported_features
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import (
     NO_REPLICA,
@@ -103,7 +102,6 @@ class QuorumNode:
                 settings=config.settings,
                 random_source=random_source,
                 cluster_id=_cluster_id(directories),
-                features=supported_features(is_broker=config.is_broker),
             ),
             self.raft,
             bootstrap=lambda: bootstrap_records_of(fs, directories[0]),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kraft_wire.metadata.features import (
+    ELR_VERSION,
     GROUP_VERSION,
     METADATA_VERSION,
     SHARE_VERSION,
@@ -55,8 +56,8 @@ _ADMINISTERED = {
 }
 _FORMATTED_CHECKPOINT = f"{METADATA_DIRECTORY}/{0:020d}-{0:010d}.checkpoint"
 
-_NOT_DRAWN = dict.fromkeys((GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION), 0)
-"""Most seeds have no groups of these kinds, and stay what they were without the features."""
+_NOT_DRAWN = dict.fromkeys((ELR_VERSION, GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION), 0)
+"""Most seeds do not draw these features, and stay what they were without them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,8 @@ class Setup:
     segment_bytes: int = 1_073_741_824
     metadata_version: int = 0
     """Level that the cluster is formatted with; 0: the newest."""
+    keeps_elr: bool = False
+    """Whether the controllers keep eligible leader replicas (KIP-966)."""
     administrators: int = 0
     """Clients that change topics, settings, entries and credentials."""
     paper_brokers: int = 0
@@ -187,6 +190,8 @@ def node_config(setup: Setup, node_id: int) -> NodeConfig:
 def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wall_ms: int) -> None:
     """Format a disk as `kraft-wire format` does; a disk that replaces a lost one has no voters."""
     levels = {METADATA_VERSION: setup.metadata_version} if setup.metadata_version else {}
+    if setup.keeps_elr:
+        levels[ELR_VERSION] = 1
     if setup.data.transactors:
         levels[TRANSACTION_VERSION] = setup.data.transaction_version
     if setup.data.consumer_members:

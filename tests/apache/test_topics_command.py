@@ -1,7 +1,7 @@
 """``kraft-wire topics describe`` beside ``kafka-topics --describe``, on two brokers of Apache's.
 
 They stand on a controller of ours, as ``kraft-wire cluster up --apache-brokers`` starts them, with
-eligible leader replicas (KIP-966), which brokers of ours do not support yet.
+eligible leader replicas (KIP-966).
 """
 
 import json
@@ -27,7 +27,6 @@ ROW = re.compile(
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterCommand]:
     options = [
         *("--controllers", "1", "--brokers", "2", "--apache-brokers", "2"),
-        *("--feature", "eligible.leader.replicas.version=1"),
         *("--override", "broker.session.timeout.ms=3000"),
         *("--override", "broker.heartbeat.interval.ms=500"),
     ]

@@ -9,6 +9,7 @@ from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
+from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecord
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
@@ -27,7 +28,7 @@ BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTrans
 def folded(*records: Message) -> MetadataFacts:
     fold = MetadataFold()
     fold.take(
-        encode_record(VersionedRecord(each, 1 if "Partition" in type(each).__name__ else 0))
+        encode_record(VersionedRecord(each, 2 if "Partition" in type(each).__name__ else 0))
         for each in records
     )
     return fold.finish()
@@ -155,3 +156,25 @@ def test_transaction_counts_when_it_ends(records: list[Message], names: list[str
         for each in ((record, partition()) if record is TOPIC else (record,))
     ]
     assert list(folded(*parts).topic_ids) == names
+
+
+ELR, LAST = "eligible_leader_replicas", "last_known_elr"
+
+
+@pytest.mark.parametrize(
+    ("what", "complete"),
+    [
+        ([change(isr=[2], **{ELR: [1]})], {"1", "2"}),
+        ([change(isr=[], leader=-1, **{ELR: [2], LAST: [1]})], {"2"}),
+        ([change(isr=[], leader=-1, **{ELR: [], LAST: [1]})], {"1"}),
+        ([change(isr=[], **{ELR: [2], LAST: [1]}), change(**{ELR: []})], {"1"}),
+        ([change(**{ELR: [2]}), ClearElrRecord(topic_name="t")], {"1"}),
+        ([change(**{ELR: [2]}), ClearElrRecord(topic_name="")], {"1"}),
+        ([change(**{ELR: [2]}), ClearElrRecord(topic_name="u")], {"1", "2"}),
+    ],
+)
+def test_eligible_replicas_must_be_complete_and_the_last_leader_without_them(
+    what: list[Message], complete: set[str]
+) -> None:
+    """KIP-966: an eligible replica has everything below the high watermark."""
+    assert folded(TOPIC, partition(), *what).of("t", 0, 7).isr == complete

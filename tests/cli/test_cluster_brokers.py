@@ -261,8 +261,8 @@ def broker_whose_heartbeats_get_lost_is_fenced(apart: ClusterCommand) -> None:
             "--feature: Can't parse feature=level string x=32768: unable to parse 32768",
         ),
         (
-            ("--brokers", "1", "--feature", "eligible.leader.replicas.version=1"),
-            "--feature: kraft-wire's brokers do not support feature eligible.leader.replicas",
+            ("--feature", "eligible.leader.replicas.version=2"),
+            "--feature: No feature:eligible.leader.replicas.version with feature level 2",
         ),
     ],
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kraft_wire.metadata.features import RELEASE_FEATURES
+from kraft_wire.metadata.features import SUPPORTED_FEATURES
 from kraft_wire.metadata.image import PartitionImage
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
@@ -29,7 +29,7 @@ from kraft_wire.wire.message import Message
 from tests.controller.cluster import OneNodeCluster
 
 ELR = "eligible.leader.replicas.version"
-LEVELS = {name: (low, high) for name, (low, high) in RELEASE_FEATURES.items()}
+LEVELS = {name: (low, high) for name, (low, high) in SUPPORTED_FEATURES.items()}
 
 
 class BrokerCluster(OneNodeCluster):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from kraft_wire.metadata.features import ELR_VERSION, METADATA_VERSION, RELEASE_FEATURES
+from kraft_wire.metadata.features import ELR_VERSION, METADATA_VERSION
 from kraft_wire.metadata.image import PartitionImage, TopicImage
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
@@ -36,7 +36,6 @@ class Brokers:
         self.told: list[Told] = []
         self._incarnations = 0
         self.cluster = BrokerCluster(keeps_elr=self._is_likely(0.5))
-        self.cluster.controller.features = RELEASE_FEATURES
         if self._is_likely(0.4):
             self._lower_level(self._one_of(LEVELS))
         self.lines += [f"record {encode_record(each).hex()}" for each in self.cluster.committed]

@@ -88,18 +88,11 @@ def test_level_of_the_quorum_is_asked_for_and_its_refusal_answered() -> None:
     assert "INVALID_UPDATE_VERSION" in (refused.error_message or "")
 
 
-def test_feature_that_is_not_served_can_be_taken_away_but_not_raised() -> None:
+@pytest.mark.parametrize("feature", ["group.version", "eligible.leader.replicas.version"])
+def test_a_cluster_of_before_is_upgraded(feature: str) -> None:
+    """848-FEAT-01: a level is not finalised until an administrator asks for it (KIP-966 too)."""
     cluster = OneNodeCluster(brokers=0)
-    assert (
-        raised(cluster, "eligible.leader.replicas.version", 1).error_code
-        == ErrorCode.INVALID_UPDATE_VERSION
-    )
-    assert raised(cluster, "eligible.leader.replicas.version", 0).error_code == ErrorCode.NONE
-
-
-def test_a_cluster_of_before_is_upgraded_to_consumer_groups() -> None:
-    """848-FEAT-01: `group.version` is not finalised until an administrator asks for it."""
-    cluster = OneNodeCluster(brokers=0)
-    assert cluster.controller.image.finalized_features.get("group.version", 0) == 0
-    assert raised(cluster, "group.version", 1).error_code == ErrorCode.NONE
-    assert cluster.controller.image.finalized_features["group.version"] == 1
+    assert cluster.controller.image.finalized_features.get(feature, 0) == 0
+    assert raised(cluster, feature, 2).error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert raised(cluster, feature, 1).error_code == ErrorCode.NONE
+    assert cluster.controller.image.finalized_features[feature] == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from kraft_wire.metadata.features import KRAFT_VERSION, METADATA_VERSION, RELEASE_FEATURES
+from kraft_wire.metadata.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED_FEATURES
 from tests.apache.broker_only import ApacheBroker
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.mixed.chaos import error_lines
@@ -19,7 +19,7 @@ from tests.mixed.chaos import error_lines
 BROKERS = (101, 102)
 _LEVELS = [
     text
-    for name, levels in RELEASE_FEATURES.items()
+    for name, levels in SUPPORTED_FEATURES.items()
     if name not in (KRAFT_VERSION, METADATA_VERSION)
     for text in ("--feature", f"{name}={levels.max_level}")
 ]

@@ -7,9 +7,15 @@ import pytest
 
 from kraft_wire.metadata.features import RELEASE_LEVELS, default_levels, missing_dependency
 
-FIRST = {"group.version": 22, "transaction.version": 24, "share.version": 28, "streams.version": 29}
-"""metadata.version of 4.0-IV0, 4.0-IV2, 4.2-IV0 and 4.2-IV1."""
-NEWEST = {"group.version": 1, "transaction.version": 2, "share.version": 1, "streams.version": 1}
+FIRST = {
+    "group.version": 22,
+    "transaction.version": 24,
+    "eligible.leader.replicas.version": 26,
+    "share.version": 28,
+    "streams.version": 29,
+}
+"""metadata.version of 4.0-IV0, 4.0-IV2, 4.1-IV0, 4.2-IV0 and 4.2-IV1."""
+NEWEST = {name: 2 if name == "transaction.version" else 1 for name in FIRST}
 
 
 @pytest.mark.parametrize("level", sorted(RELEASE_LEVELS.values()))

@@ -4,12 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kraft_wire.metadata.image import (
-    ControllerImage,
-    EndpointImage,
-    FeatureRange,
-    MetadataImage,
-)
+from kraft_wire.metadata.image import ControllerImage, EndpointImage, MetadataImage
 from kraft_wire.model import ZERO_UUID
 from kraft_wire.node.controller.descriptions import api_versions, describe_cluster
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -20,7 +15,16 @@ from kraft_wire.wire.generated.describe_cluster import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.small_broker import context
 
-SUPPORTED = {"kraft.version": FeatureRange(0, 1), "metadata.version": FeatureRange(7, 30)}
+RELEASED = {
+    ("metadata.version", 7, 30),
+    ("kraft.version", 0, 1),
+    ("transaction.version", 0, 2),
+    ("group.version", 0, 1),
+    ("eligible.leader.replicas.version", 0, 1),
+    ("share.version", 0, 1),
+    ("streams.version", 0, 1),
+}
+"""What 4.3.1's `kafka-features describe` prints as supported."""
 
 
 def asked(
@@ -30,7 +34,7 @@ def asked(
         client_software_name=name, client_software_version=software_version
     )
     served = {18: (0, 4), 52: (0, 2)}
-    return api_versions(version, request, served, MetadataImage(), kraft_version, SUPPORTED)
+    return api_versions(version, request, served, MetadataImage(), kraft_version)
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -56,9 +60,8 @@ def test_features_are_shown_from_version_3_on_and_those_from_0_from_version_4_on
     answer = asked(version)
     keys = [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys]
     assert keys == [(18, 0, 4), (52, 0, 2)]
-    shown = [(each.name, each.min_version, each.max_version) for each in answer.supported_features]
-    kraft, metadata = ("kraft.version", 0, 1), ("metadata.version", 7, 30)
-    assert shown == {3: [metadata], 4: [kraft, metadata]}.get(version, [])
+    shown = {(each.name, each.min_version, each.max_version) for each in answer.supported_features}
+    assert shown == {3: {("metadata.version", 7, 30)}, 4: RELEASED}.get(version, set())
     finalized = [
         (each.name, each.min_version_level, each.max_version_level)
         for each in answer.finalized_features

@@ -200,7 +200,8 @@ def test_any_other_error_takes_the_directory_offline_with_one_line(operation: st
     assert isinstance(reason, Line)
     assert "t-0" in reason.text
     door.advance(70_000)
-    assert {*names(door)} - {"partition_offline"} == {"log_directory_offline"}
+    found = {*names(door)} - {"isr_shrunk", "partition_offline"}
+    assert found == {"log_directory_offline"}
     assert names(door).count("log_directory_offline") == 1
 
 

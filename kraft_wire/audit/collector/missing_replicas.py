@@ -88,7 +88,7 @@ def _expected(assignment: Assignment, directories: Mapping[Uuid, str]) -> list[s
 def _gone(
     topic: str, partition: int, node: str, assignment: Assignment, high_watermark: int
 ) -> Finding:
-    is_in_sync = node in map(str, assignment.isr)
+    is_in_sync = node in map(str, assignment.complete)
     severity: Severity = "error" if is_in_sync else "warn"
     return Finding(
         *("below-high-watermark", severity, node, topic, partition, 0, "", NOWHERE),

@@ -152,12 +152,10 @@ def _check_ports(plan: ClusterPlan) -> None:
 
 
 def _levels(options: UpOptions) -> dict[str, int]:
-    """Return the initial feature levels: those that our brokers, if there are any, support."""
+    """Return the initial feature levels."""
     kind = quorum_kind(static_voters=False, standalone=False, joins=False, initial=True)
-    brokers = (options.nodes or 0) + options.brokers_count
-    has_ours = brokers > (options.apache_brokers or 0)
     try:
-        return feature_levels(None, options.features, kind, is_broker=has_ours)
+        return feature_levels(None, options.features, kind)
     except FormatRefused as refused:
         raise CannotRun(f"--feature: {refused}") from refused
 

@@ -162,7 +162,7 @@ def format_command(
                 "controller.quorum.voters is not set: use one of --standalone, "
                 "--initial-controllers and --no-initial-controllers"
             )
-        levels = feature_levels(release_version, feature or (), kind, is_broker=node.is_broker)
+        levels = feature_levels(release_version, feature or (), kind)
         records = [*bootstrap_records(levels), *_credentials(add_scram or (), levels)]
         plan = _plan(node, cluster_id, records, _voters(node, voters, standalone))
         _run(OsFileSystem(), plan, ignore_formatted=ignore_formatted)

@@ -4,21 +4,19 @@ The rules are those of Apache Kafka's StorageTool (KIP-631, KIP-853, KIP-1022); 
 `FormatRefused` whose text is the line that the user sees.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kraft_wire.metadata.features import (
     KRAFT_VERSION,
     LATEST_METADATA_VERSION,
     METADATA_VERSION,
-    RELEASE_FEATURES,
     RELEASE_LEVELS,
+    SUPPORTED_FEATURES,
     default_levels,
     metadata_version_of_release,
     missing_dependency,
-    supported_features,
 )
-from kraft_wire.metadata.image import FeatureRange
 from kraft_wire.model import Uuid, uuid_from_text
 from kraft_wire.node.config.sources import is_number_up_to
 from kraft_wire.node.disks.checkpoint_files import FormattedVoter
@@ -65,12 +63,9 @@ def quorum_kind(*, static_voters: bool, standalone: bool, joins: bool, initial: 
 
 
 def feature_levels(
-    release: str | None, features: Sequence[str], kind: QuorumKind, *, is_broker: bool
+    release: str | None, features: Sequence[str], kind: QuorumKind
 ) -> dict[str, int]:
-    """Return the levels to finalise: the release's, with the given ones put over them.
-
-    Only levels that this node can live up to in its roles are accepted.
-    """
+    """Return the levels to finalise: the release's, with the given ones put over them."""
     given = dict(_feature(text) for text in features)
     levels = default_levels(given.get(METADATA_VERSION, _release_level(release)))
     for text in features:
@@ -79,7 +74,7 @@ def feature_levels(
             raise FormatRefused(
                 "Use --release-version instead of --feature metadata.version=X to avoid ambiguity."
             )
-        _check_level(name, level, kind, supported_features(is_broker=is_broker))
+        _check_level(name, level, kind)
         levels[name] = level
     levels.pop(KRAFT_VERSION, None)
     for name, level in levels.items():
@@ -129,9 +124,7 @@ def _feature(text: str) -> tuple[str, int]:
     return name, int(level)
 
 
-def _check_level(
-    name: str, level: int, kind: QuorumKind, supported: Mapping[str, FeatureRange]
-) -> None:
+def _check_level(name: str, level: int, kind: QuorumKind) -> None:
     """Refuse levels that this node does not support, in the words of Apache's tool."""
     if name == METADATA_VERSION:
         _check_metadata_version(level)
@@ -148,22 +141,17 @@ def _check_level(
         raise FormatRefused(
             f"kraft.version is {kind.kraft_version} for a {what} quorum, not {level}: {remedy}"
         )
-    elif name not in RELEASE_FEATURES:
-        known = ", ".join(sorted(RELEASE_FEATURES))
+    elif name not in SUPPORTED_FEATURES:
+        known = ", ".join(sorted(SUPPORTED_FEATURES))
         raise FormatRefused(f"Unsupported feature: {name}. Supported features are: {known}")
-    elif name not in supported and level:
-        raise FormatRefused(
-            f"kraft-wire's brokers do not support feature {name}: with broker in "
-            f"process.roles only {name}=0 is possible"
-        )
-    elif not RELEASE_FEATURES[name].min_level <= level <= RELEASE_FEATURES[name].max_level:
+    elif not SUPPORTED_FEATURES[name].min_level <= level <= SUPPORTED_FEATURES[name].max_level:
         raise FormatRefused(f"No feature:{name} with feature level {level}")
 
 
 def _check_metadata_version(level: int) -> None:
     if level in _UNSTABLE:
         raise FormatRefused(f"metadata.version {_UNSTABLE[level]} is not yet stable.")
-    low, high = RELEASE_FEATURES[METADATA_VERSION]
+    low, high = SUPPORTED_FEATURES[METADATA_VERSION]
     if not low <= level <= high:
         raise FormatRefused(
             f"No MetadataVersion with feature level {level}. "

@@ -23,8 +23,8 @@ BrokersOption = Annotated[
 FocusOption = Annotated[
     str | None,
     typer.Option(
-        metavar="membership|transactions|groups",
-        help="Concentrate on voter set changes, transactions, or the new groups.",
+        metavar="membership|transactions|groups|eligible-replicas",
+        help="Concentrate on voter set changes, transactions, the new groups, or KIP-966.",
     ),
 ]
 EventsOption = Annotated[

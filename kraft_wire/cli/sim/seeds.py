@@ -6,6 +6,7 @@ from kraft_wire.node.config.sources import is_number_up_to
 
 __all__ = ["CannotRun", "check_focus", "seed_range"]
 
+_OF_CLUSTERS: Final = ("transactions", "groups", "eligible-replicas")
 _SEED_MAX: Final = (1 << 63) - 1
 _SEEDS_MAX: Final = 10_000_000
 
@@ -16,11 +17,12 @@ class CannotRun(Exception):
 
 def check_focus(focus: str | None, brokers: int | None) -> None:
     """Raise CannotRun for an unknown --focus, or one that does not go with --brokers as it is."""
-    if focus not in (None, "membership", "transactions", "groups"):
-        raise CannotRun(f"--focus {focus}: expected membership, transactions or groups")
+    if focus not in (None, "membership", *_OF_CLUSTERS):
+        known = ", ".join(("membership", *_OF_CLUSTERS))
+        raise CannotRun(f"--focus {focus}: expected one of {known}")
     if focus == "membership" and brokers is not None:
         raise CannotRun("--focus membership excludes --brokers")
-    if focus in ("transactions", "groups") and brokers is None:
+    if focus in _OF_CLUSTERS and brokers is None:
         raise CannotRun(f"--focus {focus} needs --brokers")
 
 

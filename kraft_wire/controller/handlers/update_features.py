@@ -25,7 +25,7 @@ from kraft_wire.metadata.features import (
     ELR_VERSION,
     KRAFT_VERSION,
     METADATA_VERSION,
-    RELEASE_FEATURES,
+    SUPPORTED_FEATURES,
     missing_dependency,
 )
 from kraft_wire.metadata.image import FeatureRange
@@ -130,7 +130,7 @@ def _check(controller: Controller, update: _Update, updates: Mapping[str, _Updat
         _check_downgrade(update, current)
     elif problem is None and update.feature == KRAFT_VERSION and update.level < current:
         problem = "Can't downgrade the version of this feature."
-    elif problem is None and update.feature not in RELEASE_FEATURES:
+    elif problem is None and update.feature not in SUPPORTED_FEATURES:
         problem = f"Feature {update.feature} not found."
     elif problem is None:
         proposed = {name: each.level for name, each in updates.items()}
@@ -151,9 +151,9 @@ def _current_level(controller: Controller, feature: str) -> int:
 
 def _not_supported(controller: Controller, update: _Update) -> Iterator[str]:
     """Yield why this node, a broker or a controller does not support a level."""
-    supported = controller.features
+    supported = dict(SUPPORTED_FEATURES)
     if controller.kraft_version is None:
-        supported = {name: supported[name] for name in supported if name != KRAFT_VERSION}
+        del supported[KRAFT_VERSION]
     assert METADATA_VERSION in supported, supported
     yield from _outside(f"Local controller {controller.node_id}", supported, update)
     image = controller.image

@@ -174,9 +174,8 @@ class ControllerApis:
             return handler(api_key)(self._described, context, request)  # type: ignore[arg-type]  # these read only metadata
         image, quorum = self._raft.committed.image, self._raft.replica.quorum
         if api_key == _API_VERSIONS:
-            level, supported = quorum.voters.kraft_version, self._host.controller.features
-            version, served = context.api_version, self.versions
-            return api_versions(version, request, served, image, level, supported)
+            version, level = context.api_version, quorum.voters.kraft_version
+            return api_versions(version, request, self.versions, image, level)
         return describe_cluster(
             context, request, image, cluster_id=self._cluster_id, leader_id=quorum.leader_id
         )

@@ -9,8 +9,8 @@ from typing import Final
 
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.metadata.metadata_cache import CLUSTER_OPERATIONS, NO_OPERATIONS
-from kraft_wire.metadata.features import CONTROLLERS_FROM, KRAFT_VERSION
-from kraft_wire.metadata.image import FeatureRange, MetadataImage
+from kraft_wire.metadata.features import CONTROLLERS_FROM, KRAFT_VERSION, SUPPORTED_FEATURES
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.wire.generated.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -40,7 +40,6 @@ def api_versions(
     served: Mapping[int, tuple[int, int]],
     image: MetadataImage,
     kraft_version: int,
-    supported: Mapping[str, FeatureRange],
 ) -> ApiVersionsResponse:
     """List APIs and features; INVALID_REQUEST for an unnamed client (v3)."""
     assert isinstance(request, ApiVersionsRequest), request
@@ -60,7 +59,7 @@ def api_versions(
     shows_zero = version >= _FIRST_ZERO_FEATURE_VERSION
     response.supported_features = [
         SupportedFeatureKey(name=name, min_version=levels.min_level, max_version=levels.max_level)
-        for name, levels in supported.items()
+        for name, levels in SUPPORTED_FEATURES.items()
         if shows_zero or levels.min_level > 0
     ]
     response.finalized_features_epoch = image.finalized_features_epoch
@@ -68,7 +67,7 @@ def api_versions(
     response.finalized_features = [
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
         for name, level in finalized.items()
-        if name in supported and level > 0
+        if name in SUPPORTED_FEATURES and level > 0
     ]
     return response
 

@@ -11,7 +11,6 @@ from kraft_wire.controller.controller import Controller
 from kraft_wire.metadata.features import (
     CONTROLLERS_FROM,
     SUPPORTED_FEATURES,
-    supported_features,
 )
 from kraft_wire.metadata.image import ControllerImage, EndpointImage, MetadataImage
 from kraft_wire.metadata.node_records import controller_record
@@ -62,7 +61,7 @@ class Registration:
                 controller_id=self._config.node_id,
                 incarnation_id=self._incarnation_id,
                 endpoints=_endpoints(() if listener is None else (listener,)),
-                features=supported_features(is_broker=self._config.is_broker),
+                features=SUPPORTED_FEATURES,
             )
         )
 

@@ -227,15 +227,22 @@ class DecisionIsAllowed(LogSignals):
         self._must(self._may_lead(record.leader, before), record, "leads, and may not", before)
         if not self._watch.machine.setup.data.may_elect_uncleanly:
             # The change that ends a reassignment may bring its new leader into the ISR.
-            in_sync = (*before["isr"], *before["eligible_leader_replicas"])
+            in_sync = [*before["isr"], *before["eligible_leader_replicas"]]
+            if not any(map(self._is_active, in_sync)):
+                in_sync += before["last_known_elr"]
             joins = record.replicas is not None and record.leader in (record.isr or ())
             self._must(record.leader in in_sync or joins, record, "was not in sync", before)
 
     def _placed(self, record: Message, before: Partition, after: Partition) -> None:
-        """Replicas are different brokers, and the ISR and its new members are of them."""
+        """Replicas are different brokers, and the ISR and its new members are of them.
+
+        Only where eligible leader replicas are kept can the last member leave the ISR (KIP-966).
+        """
         replicas, isr = after["replicas"], after["isr"]
         self._must(len(set(replicas)) == len(replicas) > 0, record, "replicas", replicas)
-        self._must(len(set(isr)) == len(isr) > 0, record, "ISR", isr)
+        self._must(len(set(isr)) == len(isr), record, "ISR", isr)
+        self._must(isr or self._watch.machine.setup.keeps_elr, record, "ISR", isr)
+        self._eligible(record, before, after)
         self._must(set(isr) <= set(replicas), record, "ISR", isr, "of", replicas)
         is_led = after["leader"] in (_NOBODY, *isr)
         self._must(is_led, record, "leader", after["leader"], "ISR", isr)
@@ -248,6 +255,20 @@ class DecisionIsAllowed(LogSignals):
             if replica not in before["replicas"]:
                 is_known = ("broker", replica) in self.twin.now
                 self._must(is_known, record, replica, "is not registered")
+
+    def _eligible(self, record: Message, before: Partition, after: Partition) -> None:
+        """Only what left the ISR with all committed records is eligible, and the last leader known.
+
+        The last leader is remembered while no replica is in sync or eligible (KIP-966).
+        """
+        names = ("isr", "eligible_leader_replicas", "last_known_elr")
+        isr, elr, last = (after.get(name, ()) for name in names)
+        left = {*before["isr"], *before.get("eligible_leader_replicas", ())}
+        self._must(set(elr) <= left - {*isr}, record, "eligible", elr, "after", before)
+        self._must(set(elr) <= {*after["replicas"]}, record, "eligible", elr, "of", after)
+        if isr or last:
+            is_last = len(last) == 1 and not isr
+            self._must(not last or is_last, record, "last leader", last, "after", before)
 
     def _is_active(self, broker_id: int) -> bool:
         """Return whether a broker is registered, unfenced, and not about to stop."""

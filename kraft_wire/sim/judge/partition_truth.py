@@ -60,6 +60,7 @@ class PartitionTruth:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
     leader: int = -1
     leader_epoch: int = 0
     is_moving: bool = False
@@ -227,11 +228,19 @@ class PartitionTruth:
         return self.end >= end
 
     def take_back(self, log: LogWatch) -> None:
-        """Drop the batches that an uncleanly elected leader does not have."""
+        """Drop the batches that an uncleanly elected leader does not have.
+
+        One that compaction took out of its log, or wrote anew, counts as there.
+        """
+        cleaned = [
+            batch.end_offset <= log.end_offset
+            and self.may_lack(batch.base_offset, batch.end_offset)
+            for batch in self.batches
+        ]
         kept, self.batches, self.ends, self.producers = self.batches, [], [], {}
-        for batch in kept:
+        for batch, is_cleaned in zip(kept, cleaned, strict=True):
             own = log.batch_before(batch.end_offset)
-            if own is None or own.identity != batch.identity:
+            if not (is_cleaned if own is None else self.is_same(own, batch)):
                 break
             self.commit(batch, -1)
         if len(self.uncut) == 1:  # else one of them may still lead unseen, from an unknown offset
@@ -316,11 +325,7 @@ class Truth:
 
     def _changed(self, partition: PartitionTruth, record: PartitionChangeRecord) -> None:
         if record.leader != _UNCHANGED:
-            partition.leader_epoch += 1
-            partition.leaders[partition.leader_epoch] = record.leader
-            if record.leader >= 0 and _is_unclean(partition, record):
-                self.unclean.append(partition)
-            partition.leader = record.leader
+            self._elected(partition, record)
         if record.isr is not None:
             partition.isr_changes += set(record.isr) != set(partition.isr)
             partition.isr = tuple(record.isr)
@@ -330,10 +335,23 @@ class Truth:
             partition.replicas = tuple(record.replicas)
         if record.eligible_leader_replicas is not None:
             partition.elr = tuple(record.eligible_leader_replicas)
+        if record.last_known_elr is not None:
+            partition.last_known_elr = tuple(record.last_known_elr)
         if record.adding_replicas is not None or record.removing_replicas is not None:
             partition.is_moving = bool(record.adding_replicas or record.removing_replicas)
         if record.adding_replicas is not None:
             partition.adding = tuple(record.adding_replicas)
+
+    def _elected(self, partition: PartitionTruth, record: PartitionChangeRecord) -> None:
+        partition.leader_epoch += 1
+        partition.leaders[partition.leader_epoch] = record.leader
+        if record.leader >= 0 and _is_unclean(partition, record):
+            self.unclean.append(partition)
+        if record.leader in partition.elr:
+            self.marks["eligible replica elected"] += 1
+        elif not partition.isr and record.leader in partition.last_known_elr:
+            self.marks["last known leader elected"] += 1
+        partition.leader = record.leader
 
     # -- groups ----------------------------------------------------------------------------------
 
@@ -419,8 +437,9 @@ def _is_unclean(before: PartitionTruth, record: PartitionChangeRecord) -> bool:
     An uncleanly elected leader is alone in the new ISR. A new leader beside other members has just
     joined them, with the change that ends a reassignment, and is judged by its log. The same holds
     if that change removes all other replicas: it happens only after the new replicas are in sync.
+    The leader that was the last one in sync has every committed record (KIP-966).
     """
-    if record.leader in (*before.isr, *before.elr):
+    if record.leader in (*before.isr, *before.elr, *before.last_known_elr):
         return False
     if record.replicas is not None and record.leader in before.adding:
         return False

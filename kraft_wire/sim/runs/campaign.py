@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from kraft_wire.sim.judge.invariants import kinds_of
 from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.plans.elr_plan import with_elr
 from kraft_wire.sim.plans.group_plan import with_groups
 from kraft_wire.sim.plans.membership_plan import drawn_membership_plan
 from kraft_wire.sim.plans.metadata_upkeep_plan import with_metadata_upkeep
@@ -126,7 +127,8 @@ def drawn(
 
     `nodes` is the number of voters of a quorum, by default from the seed. `focus` "membership"
     draws a quorum whose voters change, lag and lose their disks; "transactions" a cluster that has
-    transactions; "groups" one that has a consumer group or a share group, and no transactions.
+    transactions; "groups" one that has a consumer group or a share group, and no transactions;
+    "eligible-replicas" one whose controllers keep eligible leader replicas.
     """
     if focus == "membership":
         return drawn_membership_plan(seed, nodes=nodes, events=events)
@@ -135,8 +137,8 @@ def drawn(
     plan = drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
     if focus == "groups":
         return with_metadata_upkeep(with_groups(plan))
-    plan = with_transactions(plan, always=focus == "transactions")
-    return with_metadata_upkeep(plan)
+    plan = with_metadata_upkeep(with_transactions(plan, always=focus == "transactions"))
+    return with_elr(plan) if focus == "eligible-replicas" else plan
 
 
 def _one(
