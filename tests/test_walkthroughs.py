@@ -16,7 +16,7 @@ OF_PROCESSES = {
     "a-broker-dies": ("Delivery failed", ["kcat", "slow", "alone"]),
     "a-reassignment": ("INVALID_REPLICA_ASSIGNMENT", ["kcat", "slow", "alone"]),
     "a-torn-transaction": ("3 half", ["kcat", "client", "slow", "alone"]),
-    "joining-apache": ("INCONSISTENT_CLUSTER_ID", ["kcat", "java", "slow", "alone"]),
+    "joining-apache": ("DUPLICATE_BROKER_REGISTRATION", ["kcat", "java", "slow", "alone"]),
 }
 """Pages that run a cluster: how they fail first, and the marks that they need."""
 SIMULATED = [path for path in PAGES if path.stem not in OF_PROCESSES]

@@ -30,8 +30,6 @@ pytestmark = pytest.mark.java
 
 BROKER = 101
 SESSIONS = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
-UNSERVED = ("group", "share", "streams", "transaction", "eligible.leader.replicas")
-WITHOUT = [word for name in UNSERVED for word in ("--feature", f"{name}.version=0")]
 OF_BROKERS = (0, 17)
 """RegisterBroker, BrokerRegistrationChange."""
 THE_FIRST_LIFE = [
@@ -109,7 +107,6 @@ def until(condition: Callable[[], bool], why: Callable[[], object]) -> None:
 @pytest.fixture(scope="module")
 def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MixedQuorum]:
     quorum = MixedQuorum(tmp_path_factory.mktemp("apache"), [1], 1)
-    quorum.format_options = WITHOUT
     quorum.overrides.update(SESSIONS)
     with quorum:
         yield quorum

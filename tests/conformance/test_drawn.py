@@ -17,7 +17,6 @@ from kraft_wire.conformance.profile import read_profile
 from kraft_wire.conformance.recording import Recording
 from kraft_wire.conformance.run import rows_of, run_rows
 from kraft_wire.conformance.target import learn_target
-from tests.apache.differential.side import Side, make_alike
 from tests.apache.differential.test_differential import SETTINGS
 from tests.apache.node import ApacheNode
 from tests.conformance.recording import PROFILE
@@ -42,11 +41,8 @@ def recorded(address: str, seeds: range, requests: int = REQUESTS) -> Recording:
 
 @pytest.fixture
 def ours(tmp_path: Path) -> Iterator[str]:
-    """Our broker with the settings of `apache_node`; its ELR feature sets min.insync.replicas."""
+    """Our broker with the settings of `apache_node`."""
     with ServerProcess(tmp_path, overrides=SETTINGS) as process:
-        side = Side(process.bootstrap, "drawn")
-        make_alike(side)
-        side.close()
         yield process.bootstrap
 
 

@@ -16,11 +16,6 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
-from kraft_wire.wire.generated.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -43,7 +38,7 @@ from tests.apache.differential.comparing import Drawn, in_order
 from tests.server.wire_client import WireClient
 from tests.waiting import HANG_S
 
-__all__ = ["NAMELESS", "NOW_MS", "STRANGER", "Exchange", "Side", "batch", "make_alike"]
+__all__ = ["NAMELESS", "NOW_MS", "STRANGER", "Exchange", "Side", "batch"]
 
 NOW_MS = int(time.time() * 1000) - 10_000
 """Stamps the records of both brokers, so that their answers can be compared byte by byte."""
@@ -210,14 +205,6 @@ class Side:
         while not self.prepare(asked, 12).topics[0].error_code:
             assert time.monotonic() < deadline, f"{name} does not go"
 
-    def set_cluster_default(self, key: str, value: str) -> None:
-        """Give all brokers a dynamic default."""
-        config = AlterableConfig(name=key, config_operation=0, value=value)
-        resource = AlterConfigsResource(resource_type=4, resource_name="", configs=[config])
-        request = IncrementalAlterConfigsRequest(resources=[resource])
-        (answer,) = self.prepare(request, 1).responses
-        assert answer.error_code == 0, answer
-
     def topic_id(self, name: str) -> Uuid:
         """The id of a topic of ours; of one that a request created, once Metadata knows it."""
         deadline = time.monotonic() + READY_SECONDS_MAX
@@ -291,11 +278,6 @@ class Side:
                 return
             assert time.monotonic() < deadline, answer
             time.sleep(0.01)
-
-
-def make_alike(ours: Side) -> None:
-    """Bring our broker into the state in which Apache's starts: its ELR feature sets this key."""
-    ours.set_cluster_default("min.insync.replicas", "1")
 
 
 def batch(*values: Any, key: bytes | None = b"k", timestamp: int = NOW_MS, **more: Any) -> bytes:

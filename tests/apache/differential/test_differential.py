@@ -6,7 +6,7 @@ import pytest
 
 from tests.apache.differential.catalogue import PROBES
 from tests.apache.differential.probes import Probe, disagreements
-from tests.apache.differential.side import Side, make_alike
+from tests.apache.differential.side import Side
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
 
@@ -27,7 +27,6 @@ def both(
     """Apache's broker and ours, started alike."""
     with ServerProcess(tmp_path_factory.mktemp("differential"), overrides=SETTINGS) as server:
         theirs, ours = Side(apache_node.bootstrap, "diff"), Side(server.bootstrap, "diff")
-        make_alike(ours)
         yield theirs, ours
         theirs.close()
         ours.close()

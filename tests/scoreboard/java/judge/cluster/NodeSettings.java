@@ -49,8 +49,7 @@ final class NodeSettings {
             if (feature == Feature.KRAFT_VERSION && !config.standalone()) {
                 continue;  // a static quorum has 0
             }
-            short usual = feature == Feature.ELIGIBLE_LEADER_REPLICAS_VERSION ? 0 : feature.defaultLevel(version);
-            short level = config.features().getOrDefault(feature, usual);
+            short level = config.features().getOrDefault(feature, feature.defaultLevel(version));
             options.addAll(List.of("--feature", feature.featureName() + "=" + level));
         }
         return options;
