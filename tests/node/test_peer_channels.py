@@ -294,6 +294,22 @@ def test_one_peer_fills_no_log_with_its_mistakes() -> None:
 # -- time --------------------------------------------------------------------------------------
 
 
+def test_peer_of_another_cluster_is_named_once_a_second_and_its_answers_are_passed_on() -> None:
+    """KIP-595: its INCONSISTENT_CLUSTER_ID is all that a node ever gets from it."""
+    world, link = ready()
+    for request_id, now_ms in ((1, 0), (2, 999), (3, 1_000)):
+        if request_id > 1:
+            world.channels.send(SendRequest(request_id, 2, ADDRESS, VoteRequest()), now_ms)
+        ((header, _),) = world.requests()
+        refused = VoteResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+        frame = framed(header, refused.encode(header.api_version))
+        (event,) = world.channels.link_frame(link, frame, now_ms)
+        assert isinstance(event, ResponseReceived)
+        assert event.request_id == request_id
+    named = ("peer_of_another_cluster", {"peer": 2, "address": "127.0.0.1:9093"})
+    assert world.lines == [named] * 2
+
+
 def test_a_request_that_is_never_answered_closes_its_link() -> None:
     world, link = ready()
     world.outputs()

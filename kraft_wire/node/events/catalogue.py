@@ -136,6 +136,12 @@ EVENTS: Final[Mapping[str, Event]] = {
     "peer_login_failed": Event(
         "WARN", "links", "A login to a node failed, or its certificate has another name."
     ),
+    "peer_of_another_cluster": Event(
+        "ERROR",
+        "links",
+        "A node refuses requests because it has another cluster id: check `cluster.id` in "
+        "meta.properties, and the configured addresses.",
+    ),
     "peer_link_closed": Event(
         "WARN", "links", "A link was closed: the peer sent a wrong frame, or none in time."
     ),

@@ -204,7 +204,7 @@ class PeerChannels:
         try:
             if asked.request_id == _HANDSHAKE_ID:
                 return self._negotiated(peer, asked.api_version, view, now_ms)
-            return [ResponseReceived(asked.request_id, self._decoded(asked, view))]
+            answer = self._decoded(asked, view)
         except MalformedMessage as problem:
             peer.in_flight[correlation_id] = asked
             return self._broken(
@@ -217,6 +217,9 @@ class PeerChannels:
                 field=problem.field,
                 byte=problem.byte,
             )
+        if getattr(answer, "error_code", ErrorCode.NONE) == ErrorCode.INCONSISTENT_CLUSTER_ID:
+            self._warn(peer, now_ms, "peer_of_another_cluster")
+        return [ResponseReceived(asked.request_id, answer)]
 
     def link_down(self, link_id: int, now_ms: int) -> list[ChannelEvent]:
         """Handle a link that was refused, closed or broken."""
@@ -312,11 +315,15 @@ class PeerChannels:
         self, peer: _Peer, now_ms: int, reason: str, **fields: object
     ) -> list[ChannelEvent]:
         """Close a link because of a peer's mistake or timeout."""
-        if now_ms >= peer.next_line_ms:
-            peer.next_line_ms = now_ms + _LINE_EVERY_MS
-            self._tell(peer, "peer_link_closed", reason=reason, **fields)
+        self._warn(peer, now_ms, "peer_link_closed", reason=reason, **fields)
         self.outputs.append(Disconnect(peer.link_id))
         return self._lost(peer, now_ms)
+
+    def _warn(self, peer: _Peer, now_ms: int, event: str, **fields: object) -> None:
+        """Report something that may happen at each request, but not each time."""
+        if now_ms >= peer.next_line_ms:
+            peer.next_line_ms = now_ms + _LINE_EVERY_MS
+            self._tell(peer, event, **fields)
 
     def _tell(self, peer: _Peer, event: str, **fields: object) -> None:
         node_id, address = peer.key
