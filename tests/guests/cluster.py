@@ -11,19 +11,11 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from kraft_wire.metadata.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED_FEATURES
 from tests.apache.broker_only import ApacheBroker
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.mixed.chaos import error_lines
 
 BROKERS = (101, 102)
-_LEVELS = [
-    text
-    for name, levels in SUPPORTED_FEATURES.items()
-    if name not in (KRAFT_VERSION, METADATA_VERSION)
-    for text in ("--feature", f"{name}={levels.max_level}")
-]
-"""What Apache's tool finalises by itself, and ours where it is asked to."""
 _SETTINGS = {
     f"{topic}.{key}": "2"
     for topic in ("offsets.topic", "transaction.state.log")
@@ -37,7 +29,6 @@ class Cluster:
     def __init__(self, home: Path, apache_controllers: Iterable[int], say: Callable[[str], None]):
         home.mkdir(parents=True)
         self.quorum = MixedQuorum(home, apache_controllers)
-        self.quorum.format_options = _LEVELS
         voters = ",".join(f"{each}@{self.quorum.controller(each)}" for each in self.quorum.node_ids)
         self.brokers = {
             node_id: ApacheBroker(
