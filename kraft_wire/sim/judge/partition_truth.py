@@ -230,7 +230,7 @@ class PartitionTruth:
     def take_back(self, log: LogWatch) -> None:
         """Drop the batches that an uncleanly elected leader does not have.
 
-        One that compaction took out of its log, or wrote anew, counts as there.
+        One that compaction removed from its log, or rewrote, is not dropped.
         """
         cleaned = [
             batch.end_offset <= log.end_offset
