@@ -1,17 +1,22 @@
 package judge.cluster;
 
+import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
+import java.util.AbstractCollection;
 import java.util.AbstractMap;
 import java.util.AbstractSet;
+import java.util.Collection;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.IntFunction;
+import java.util.stream.Stream;
 import kafka.network.SocketServer;
 import kafka.server.ControllerServer;
 import kafka.server.KafkaBroker;
+import org.apache.kafka.common.memory.MemoryPool;
 import org.apache.kafka.controller.Controller;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
@@ -27,8 +32,22 @@ public final class Insides {
     private Insides() {
     }
 
-    public static TestAbortedException reached(String what) {
-        return new TestAbortedException("reaches inside a node: " + what);
+    /** An error, because a test that waits for a condition tries again after any exception. */
+    public static final class Reached extends Error {
+        private static final long serialVersionUID = 1;
+
+        private Reached(String what) {
+            super("reaches inside a node: " + what);
+        }
+    }
+
+    static Reached reached(String what) {
+        return new Reached(what);
+    }
+
+    /** What ends a test that is not given to `abortedOr` as one that could not be run. */
+    public static TestAbortedException aborted(String what) {
+        return new TestAbortedException(reached(what).getMessage());
     }
 
     /**
@@ -40,8 +59,11 @@ public final class Insides {
             if (each instanceof TestAbortedException) {
                 return each;
             }
+            if (each instanceof Reached) {
+                return new TestAbortedException(each.getMessage(), problem);
+            }
             if (each instanceof ClassCastException && each.getMessage().contains("Proxy")) {
-                return reached("a class of Apache's");
+                return aborted("a class of Apache's");
             }
         }
         return problem;
@@ -64,7 +86,7 @@ public final class Insides {
                     case "awaitShutdown" -> null;
                     case "config" -> node.config();
                     case "groupCoordinator" -> groups(node);
-                    case "socketServer" -> Mockito.mock(SocketServer.class, only("boundPort", cluster.port(node)));
+                    case "socketServer" -> sockets(Map.of("boundPort", cluster.port(node)));
                     case "metadataCache" -> SeenMetadata.of(cluster, node);
                     case "clusterId" -> cluster.clusterId();
                     case "boundPort" -> cluster.port(node);
@@ -75,8 +97,22 @@ public final class Insides {
                 });
     }
 
-    /** A controller that knows the ids of topics. */
-    static ControllerServer controller(WireCluster cluster) {
+    /** A server of sockets; the pool of its memory is a field that a test takes. */
+    private static SocketServer sockets(Map<String, Object> answers) throws ReflectiveOperationException {
+        SocketServer sockets = Mockito.mock(SocketServer.class, only(answers));
+        Field pool = SocketServer.class.getDeclaredField("memoryPool");
+        pool.setAccessible(true);
+        pool.set(sockets, Proxy.newProxyInstance(
+                MemoryPool.class.getClassLoader(),
+                new Class<?>[] {MemoryPool.class},
+                (proxy, method, arguments) -> {
+                    throw reached("the pool of memory");
+                }));
+        return sockets;
+    }
+
+    /** A controller that knows its settings and the ids of topics. */
+    static ControllerServer controller(WireCluster cluster, WireNode node) {
         Controller asked = (Controller) Proxy.newProxyInstance(
                 Controller.class.getClassLoader(),
                 new Class<?>[] {Controller.class},
@@ -86,16 +122,24 @@ public final class Insides {
                     }
                     return CompletableFuture.completedFuture(cluster.topicIds());
                 });
-        return Mockito.mock(ControllerServer.class, only("controller", asked));
+        try {
+            SocketServer sockets = sockets(Map.of("config", node.config()));
+            Map<String, Object> answers =
+                    Map.of("controller", asked, "socketServer", sockets, "config", node.config());
+            return Mockito.mock(ControllerServer.class, only(answers));
+        } catch (ReflectiveOperationException problem) {
+            throw new IllegalStateException(problem);
+        }
     }
 
-    /** Of an object whose class is not an interface: what one method returns. */
-    private static Answer<Object> only(String method, Object answer) {
+    /** Of an object whose class is not an interface: what some of its methods return. */
+    private static Answer<Object> only(Map<String, Object> answers) {
         return call -> {
-            if (!call.getMethod().getName().equals(method)) {
-                throw reached(call.getMethod().getName());
+            String method = call.getMethod().getName();
+            if (!answers.containsKey(method)) {
+                throw reached(method);
             }
-            return answer;
+            return answers.get(method);
         };
     }
 
@@ -118,8 +162,8 @@ public final class Insides {
     }
 
     /**
-     * Nodes that a test can ask for by their ids. One that waits for each of them waits for nothing; one
-     * that takes the first of them reaches inside.
+     * Nodes that a test can ask for by their ids, or as a stream. One that waits for each of them waits for
+     * nothing; one that takes the first of them reaches inside.
      */
     public static <V> Map<Integer, V> byId(Set<Integer> ids, IntFunction<V> node) {
         return new AbstractMap<>() {
@@ -141,6 +185,26 @@ public final class Insides {
             @Override
             public V get(Object key) {
                 return node.apply((Integer) key);
+            }
+
+            @Override
+            public Collection<V> values() {
+                return new AbstractCollection<>() {
+                    @Override
+                    public Iterator<V> iterator() {
+                        return new Nothing<>();
+                    }
+
+                    @Override
+                    public int size() {
+                        return ids.size();
+                    }
+
+                    @Override
+                    public Stream<V> stream() {
+                        return ids.stream().map(node::apply);
+                    }
+                };
             }
 
             @Override

@@ -15,6 +15,15 @@ import org.apache.kafka.server.common.MetadataVersion;
 
 /** How the nodes of a cluster are set up and formatted, from what a test asks for. */
 final class NodeSettings {
+    /** Settings that name a class, for which no node of ours has a counterpart. */
+    private static final List<String> CLASSES = List.of(
+            "alter.config.policy.class.name",
+            "client.quota.callback.class",
+            "config.providers",
+            "create.topic.policy.class.name",
+            "metric.reporters",
+            "principal.builder.class");
+
     private final ClusterConfig config;
     private final Set<Integer> brokerIds;
     private final Set<Integer> controllerIds;
@@ -40,7 +49,7 @@ final class NodeSettings {
     /** What `kraft-wire format` gets. */
     List<String> formatOptions(int id) {
         List<String> options = new ArrayList<>(List.of("-t", clusterId));
-        MetadataVersion version = released(config.metadataVersion());
+        MetadataVersion version = config.metadataVersion();
         options.addAll(List.of("--feature", "metadata.version=" + version.featureLevel()));
         if (config.standalone()) {
             options.add(id == WireCluster.FIRST_CONTROLLER ? "--standalone" : "--no-initial-controllers");
@@ -56,7 +65,7 @@ final class NodeSettings {
     }
 
     /** The tests ask for the version that comes next unless they say otherwise; no release has it. */
-    private static MetadataVersion released(MetadataVersion wanted) {
+    static MetadataVersion released(MetadataVersion wanted) {
         return wanted.isAtLeast(MetadataVersion.LATEST_PRODUCTION) ? MetadataVersion.LATEST_PRODUCTION : wanted;
     }
 
@@ -86,6 +95,11 @@ final class NodeSettings {
         }
         secure(settings);
         settings.putAll(config.perServerOverrideProperties().getOrDefault(id, Map.of()));
+        for (String key : CLASSES) {
+            if (!settings.getOrDefault(key, "").isEmpty()) {
+                throw Insides.aborted("a class that a setting names: " + settings.get(key));
+            }
+        }
         return settings;
     }
 

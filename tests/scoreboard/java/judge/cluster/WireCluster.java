@@ -58,7 +58,9 @@ public final class WireCluster implements ClusterInstance {
     private boolean isStopped;
 
     public WireCluster(ClusterConfig config, boolean isCombined) {
-        this.config = config;
+        this.config = ClusterConfig.builder(config)
+                .setMetadataVersion(NodeSettings.released(config.metadataVersion()))
+                .build();
         this.isCombined = isCombined;
         for (int id = 0; id < config.numBrokers(); id++) {
             brokerIds.add(id);
@@ -250,7 +252,7 @@ public final class WireCluster implements ClusterInstance {
 
     @Override
     public Map<Integer, ControllerServer> controllers() {
-        return Insides.byId(controllerIds, id -> Insides.controller(this));
+        return Insides.byId(controllerIds, id -> Insides.controller(this, nodes.get(id)));
     }
 
     @Override

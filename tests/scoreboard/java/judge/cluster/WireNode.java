@@ -52,7 +52,7 @@ final class WireNode {
         if (process.waitFor() != 0) {
             String refusal = Files.readString(home.resolve("format.log"));
             if (refusal.contains("cannot be found")) {
-                throw Insides.reached("a class that a setting names: " + refusal);
+                throw Insides.aborted("a class that a setting names: " + refusal);
             }
             throw new IllegalArgumentException("format: " + refusal);
         }

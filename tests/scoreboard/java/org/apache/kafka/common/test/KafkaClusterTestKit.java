@@ -73,7 +73,7 @@ public class KafkaClusterTestKit implements AutoCloseable {
 
     public Map<Integer, BrokerServer> brokers() {
         return Insides.byId(cluster.brokerIds(), id -> {
-            throw Insides.reached("broker " + id);
+            throw Insides.aborted("broker " + id);
         });
     }
 

@@ -4,9 +4,12 @@ import java.util.List;
 import judge.cluster.Insides;
 import judge.cluster.WireCluster;
 import org.apache.kafka.common.test.api.ClusterConfig;
+import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.AfterTestExecutionCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.Extension;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.LifecycleMethodExecutionExceptionHandler;
 import org.junit.jupiter.api.extension.TestExecutionExceptionHandler;
 import org.junit.jupiter.api.extension.TestTemplateInvocationContext;
 
@@ -43,8 +46,16 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
                     }
                 },
                 (AfterTestExecutionCallback) context -> cluster.stop(),
+                (AfterEachCallback) context -> cluster.stop(),  // also of one that could not start
                 (TestExecutionExceptionHandler) (context, problem) -> {
                     throw Insides.abortedOr(problem);
+                },
+                new LifecycleMethodExecutionExceptionHandler() {
+                    @Override
+                    public void handleBeforeEachMethodExecutionException(ExtensionContext context, Throwable problem)
+                            throws Throwable {
+                        throw Insides.abortedOr(problem);
+                    }
                 },
                 new ClusterInstanceParameterResolver(cluster));
     }
