@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from kraft_wire.node.config.node_config import Listener
 from kraft_wire.node.disks.opening import StartError
 
-__all__ = ["bound_sockets"]
+__all__ = ["bound_sockets", "refusal"]
 
 
 @contextmanager
@@ -29,9 +29,17 @@ def bound_sockets(
             try:
                 sock.bind((listener.host, listener.port))
             except OSError as error:
-                place = f"{listener.name}://{listener.host}:{listener.port}"
-                raise StartError(f"cannot listen on {place}: {error.strerror or error}") from error
+                raise refusal(listener, error) from error
         yield bound
     finally:
         for _, sock in bound:
             sock.close()
+
+
+def refusal(listener: Listener, error: OSError) -> StartError:
+    """Return what is said of a listener whose socket cannot be bound, or cannot listen.
+
+    Two sockets may be bound to one port with SO_REUSEADDR; only the first of them can listen.
+    """
+    place = f"{listener.name}://{listener.host}:{listener.port}"
+    return StartError(f"cannot listen on {place}: {error.strerror or error}")

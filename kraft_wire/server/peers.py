@@ -152,9 +152,6 @@ class _Link(asyncio.Protocol):
         except MalformedFrame as problem:
             self.links.report("peer_frame_refused", link=self.link_id, reason=problem)
             self.connection_lost(problem)
-        except OSError as problem:  # of a login: no other call here can fail so
-            self.links.report_refusal(self.order, problem)
-            self.connection_lost(problem)
 
     def _take(self, frame: bytes) -> None:
         session, now = self.session, self.links.now_ms()
@@ -163,7 +160,13 @@ class _Link(asyncio.Protocol):
             self.links.settle()
             return
         was_open = session.is_open
-        self._write(session.take(frame, now))
+        try:
+            answer = session.take(frame, now)
+        except OSError as problem:
+            self.links.report_refusal(self.order, problem)
+            self.connection_lost(problem)
+            return
+        self._write(answer)
         if session.is_open and not was_open:
             self._is_up()
 

@@ -10,9 +10,11 @@ import socket
 from collections.abc import Callable, Sequence
 
 from kraft_wire.node.config.node_config import Listener
+from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.node import Node
 from kraft_wire.server.accepting import Acceptor
 from kraft_wire.server.host import Host
+from kraft_wire.server.listening import refusal
 from kraft_wire.server.process import ServerProcess
 
 __all__ = ["Serving"]
@@ -41,22 +43,32 @@ class Serving:
         self.host.has_room = self._resume
 
     def listen(self, ready: Callable[[], None]) -> None:
-        """Accept peers of the quorum, and clients after ServeClients; then call `ready`."""
+        """Accept peers of the quorum, and clients after ServeClients; then call `ready`.
+
+        Errors: StartError for a port that another process listens on by now. If it is one for
+        clients, the process ends.
+        """
         early = self._node.config.controller_listeners
 
         def serve_clients() -> None:
-            self._listen([each for listener, each in self._acceptors if listener not in early])
+            try:
+                self._listen([each for each in self._acceptors if each[0] not in early])
+            except StartError as error:
+                self._process.break_off(str(error))
             ready()
 
         self.host.serve_clients = serve_clients
-        self._listen([each for listener, each in self._acceptors if listener in early])
+        self._listen([each for each in self._acceptors if each[0] in early])
         self.host.settle_all()
 
-    def _listen(self, acceptors: Sequence[Acceptor]) -> None:
+    def _listen(self, acceptors: Sequence[tuple[Listener, Acceptor]]) -> None:
         backlog = self._node.config.settings.integer("socket.listen.backlog.size")
-        for each in acceptors:
+        for listener, acceptor in acceptors:
             if not self.host.is_stopping:
-                each.listen(backlog)
+                try:
+                    acceptor.listen(backlog)
+                except OSError as error:
+                    raise refusal(listener, error) from error
 
     def _resume(self) -> None:
         for _, each in self._acceptors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 from tests.node.authorization.guarded_node import AUTHORIZER
@@ -10,6 +11,8 @@ from tests.process import accepts
 from tests.quorum_processes import QuorumProcesses
 from tests.waiting import until
 
+BROKEN = 70
+"""Exit code after a fatal error."""
 GUARDED = {
     "process.roles": "broker,controller",
     "authorizer.class.name": AUTHORIZER,
@@ -49,3 +52,24 @@ def test_a_controllers_listener_is_open_before_there_is_a_leader(tmp_path: Path)
     finally:
         for node in quorum.nodes.values():
             node.kill()
+
+
+def test_a_port_that_another_process_listens_on_by_now_ends_the_process(tmp_path: Path) -> None:
+    """Both were bound to it, which SO_REUSEADDR permits until one of them listens."""
+    quorum = QuorumProcesses(tmp_path, 2, is_combined=True)
+    quorum.format()
+    first, second = quorum.nodes.values()
+    try:
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind(("127.0.0.1", quorum.client_ports[1]))
+            first.begin()
+            until(lambda: accepts(quorum.controller_ports[1]), lambda: quorum.log(1))
+            other.listen()
+            second.begin()
+            assert first.wait() == BROKEN
+    finally:
+        for node in quorum.nodes.values():
+            node.kill()
+    place = f"PLAINTEXT://{quorum.client(1)}"
+    assert f"cannot listen on {place}: Address already in use" in quorum.log(1)

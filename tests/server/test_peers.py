@@ -297,3 +297,17 @@ def test_requests_that_wait_for_a_silent_login_are_bounded(node: Listening) -> N
         node.send(bytes(600_000))
         node.until(lambda: ("down", 1) in node.heard)
         node.until_closed(far)
+
+
+def test_what_fails_in_the_node_is_not_reported_as_a_refused_login(
+    node: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(98, "Address already in use")
+
+    with node.connected() as far:
+        monkeypatch.setattr(node, "link_frame", fails)
+        far.sendall(b"\0\0\0\1a")
+        node.until_closed(far)
+    node.until(lambda: ("down", 1) in node.heard)
+    assert node.lines == []
