@@ -130,7 +130,10 @@ class JavaSuite:
 
 EMBEDDED = b"org/apache/kafka/streams/integration/utils/EmbeddedKafkaCluster"
 OWN_TESTS = {
-    "apache-clients": JavaSuite("clients-integration-tests"),
+    "apache-clients": JavaSuite(
+        "clients-integration-tests",
+        ("org.apache.kafka.clients.MetricsDuringTopicCreationDeletionTest",),
+    ),
     "apache-core": JavaSuite("kafka_2.13", ("kafka.server.BrokerMetricNamesTest",)),
     "apache-server": JavaSuite("server"),
     "apache-tools": JavaSuite("tools"),
