@@ -151,23 +151,34 @@ def _concerns_one_broker(name: str) -> bool:
 
 
 def _check_client_metrics(name: str, values: Values, settings: NodeSettings) -> None:
+    """Refuse a subscription (KIP-714).
+
+    Errors, first match wins: INVALID_REQUEST for no name and an unknown key, INVALID_CONFIG for a
+    value of the wrong form, INVALID_REQUEST for an interval out of bounds, INVALID_CONFIG for a
+    pattern.
+    """
     if not name:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
-    for key, text in values.items():
+    for key in values:
         if key not in CLIENT_METRICS_KEYS:
             words = f"Unknown client metrics configuration: {key}"
             raise Refusal(ErrorCode.INVALID_REQUEST, words)
-        value = _parsed(CLIENT_METRICS_KEYS[key], text, ErrorCode.INVALID_REQUEST)
-        if isinstance(value, int) and not _INTERVAL_MS_MIN <= value <= _INTERVAL_MS_MAX:
-            words = (
-                f"Invalid value {value} for interval.ms, interval must be between "
-                f"{_INTERVAL_MS_MIN} and {_INTERVAL_MS_MAX} (1 hour)"
-            )
-            raise Refusal(ErrorCode.INVALID_REQUEST, words)
-        if key == "match":
-            assert isinstance(value, tuple)
-            for pattern in value:
-                check_client_pattern(pattern)
+    parsed = {
+        key: _parsed(CLIENT_METRICS_KEYS[key], text, ErrorCode.INVALID_CONFIG)
+        for key, text in values.items()
+    }
+    interval_ms = parsed.get("interval.ms", _INTERVAL_MS_MIN)
+    assert isinstance(interval_ms, int)
+    if not _INTERVAL_MS_MIN <= interval_ms <= _INTERVAL_MS_MAX:
+        words = (
+            f"Invalid value {interval_ms} for interval.ms, interval must be between "
+            f"{_INTERVAL_MS_MIN} and {_INTERVAL_MS_MAX} (1 hour)"
+        )
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    patterns = parsed.get("match", ())
+    assert isinstance(patterns, tuple)
+    for pattern in patterns:
+        check_client_pattern(pattern)
 
 
 def _check_group(name: str, values: Values, settings: NodeSettings) -> None:

@@ -170,9 +170,24 @@ def test_client_metrics_of_no_name_or_of_unknown_keys_are_refused() -> None:
     assert nameless == (INVALID_REQUEST, "Subscription name can't be empty")
     unknown = refused(CLIENT_METRICS_RESOURCE, "s", {"interval.ms": "100", "no.key": "1"})
     assert unknown == (INVALID_REQUEST, "Unknown client metrics configuration: no.key")
-    wrong = refused(CLIENT_METRICS_RESOURCE, "s", {"interval.ms": "x"})
-    assert wrong is not None
-    assert wrong[0] is INVALID_REQUEST
+
+
+def test_errors_of_client_metrics_in_order() -> None:
+    """4.3.1's ClientMetricsConfigs, and its ClientTelemetryTest for a value of the wrong form."""
+    values: dict[str, str | None] = {"match": "wrong", "interval.ms": "bbb", "no.key": "1"}
+    found = refused(CLIENT_METRICS_RESOURCE, "s", values)
+    assert found == (INVALID_REQUEST, "Unknown client metrics configuration: no.key")
+    del values["no.key"]
+    found = refused(CLIENT_METRICS_RESOURCE, "s", values)
+    words = "Invalid value bbb for configuration interval.ms: Not a number of type INT"
+    assert found == (INVALID_CONFIG, words)
+    values["interval.ms"] = "1"
+    found = refused(CLIENT_METRICS_RESOURCE, "s", values)
+    words = "Invalid value 1 for interval.ms, interval must be between 100 and 3600000 (1 hour)"
+    assert found == (INVALID_REQUEST, words)
+    values["interval.ms"] = "100"
+    found = refused(CLIENT_METRICS_RESOURCE, "s", values)
+    assert found == (INVALID_CONFIG, "Illegal client matching pattern: wrong")
 
 
 def test_every_pattern_of_client_metrics_is_looked_at() -> None:
