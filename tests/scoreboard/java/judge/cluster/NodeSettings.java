@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.test.api.ClusterConfig;
 import org.apache.kafka.metadata.authorizer.StandardAuthorizer;
 import org.apache.kafka.server.common.Feature;
@@ -93,7 +94,10 @@ final class NodeSettings {
             // Apache's nodes keep no state then; ours always do, in a topic.
             settings.putIfAbsent("share.coordinator.state.topic.replication.factor", "1");
         }
-        secure(settings);
+        if (isBroker && isSasl(config.brokerSecurityProtocol())
+                || isController && isSasl(config.controllerSecurityProtocol())) {
+            secure(settings);
+        }
         settings.putAll(config.perServerOverrideProperties().getOrDefault(id, Map.of()));
         for (String key : CLASSES) {
             if (!settings.getOrDefault(key, "").isEmpty()) {
@@ -139,14 +143,12 @@ final class NodeSettings {
                 .collect(Collectors.joining(","));
     }
 
-    /** What Apache's own test kit sets for SASL, with the logins that its tests use. */
+    private static boolean isSasl(SecurityProtocol protocol) {
+        return protocol == SecurityProtocol.SASL_PLAINTEXT;
+    }
+
+    /** What Apache's own test kit sets for a node with SASL, with the logins that its tests use. */
     private void secure(Map<String, String> settings) {
-        String sasl = "SASL_PLAINTEXT";
-        boolean isSecured = sasl.equals(config.brokerSecurityProtocol().name)
-                || sasl.equals(config.controllerSecurityProtocol().name);
-        if (!isSecured) {
-            return;
-        }
         settings.putIfAbsent("sasl.enabled.mechanisms", "PLAIN");
         settings.putIfAbsent("sasl.mechanism.inter.broker.protocol", "PLAIN");
         settings.putIfAbsent("sasl.mechanism.controller.protocol", "PLAIN");
