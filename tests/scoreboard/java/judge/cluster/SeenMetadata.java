@@ -37,8 +37,15 @@ final class SeenMetadata {
                     }
                     case "numPartitions" -> seen.topic((String) arguments[0]).map(each -> each.partitions().size());
                     case "getLeaderAndIsr" -> seen.partition((String) arguments[0], (int) arguments[1]);
+                    case "getAliveBrokerNodes" -> seen.brokers();
                     default -> throw Insides.reached("metadata: " + method.getName());
                 });
+    }
+
+    private List<Node> brokers() throws ExecutionException, InterruptedException {
+        try (Admin admin = cluster.admin(Map.of("bootstrap.servers", "localhost:" + cluster.port(node)))) {
+            return List.copyOf(admin.describeCluster().nodes().get());
+        }
     }
 
     private Optional<TopicDescription> topic(String name) throws InterruptedException {
