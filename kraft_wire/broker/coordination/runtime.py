@@ -80,9 +80,8 @@ class CoordinatorRuntime(Generic[_Shard]):
         """Topics whose deletion the loaded shards do not know yet."""
         self._deleted_ms = 0
         """When the first of them was deleted."""
-        self._served_ms = 0
-        """When the first partition was served; the next tick begins the clean-up's interval."""
-        self._clean_up_ms: int | None = None
+        self._clean_up_ms = 0
+        """When the shards remove expired state next; meaningless without shards."""
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -210,20 +209,16 @@ class CoordinatorRuntime(Generic[_Shard]):
         if self._deleted:
             deadline_ms = sooner(deadline_ms, self._deleted_ms)
         if self._shards:
-            clean_up_ms = self._clean_up_ms
-            due_ms = self._served_ms if clean_up_ms is None else clean_up_ms
-            deadline_ms = sooner(deadline_ms, due_ms)
+            deadline_ms = sooner(deadline_ms, self._clean_up_ms)
         return deadline_ms
 
     def _clean_up(self, at: ClockReading) -> None:
         """Have every shard remove expired state, once an interval."""
-        due_ms = self._clean_up_ms
-        if not self._shards or (due_ms is not None and at.now_ms < due_ms):
+        if not self._shards or at.now_ms < self._clean_up_ms:
             return
         self._clean_up_ms = at.now_ms + self.topic.clean_up_interval_ms()
-        if due_ms is not None:
-            for shard in self._shards.values():
-                shard.clean_up(at)
+        for shard in self._shards.values():
+            shard.clean_up(at)
 
     # -- loading ---------------------------------------------------------------------------------
 
@@ -275,6 +270,6 @@ class CoordinatorRuntime(Generic[_Shard]):
 
     def _serve(self, partition: int, shard: _Shard, now_ms: int) -> None:
         if not self._shards:
-            self._served_ms = now_ms
+            self._clean_up_ms = now_ms + self.topic.clean_up_interval_ms()
         self._shards[partition] = shard
         self._timers.add(shard.timers)

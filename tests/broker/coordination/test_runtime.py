@@ -254,6 +254,18 @@ def test_a_new_coordinator_loads_its_log_to_the_end_and_serves_what_is_committed
     assert (counting.shard().counts, counting.shard().calls) == ({"a": 3}, ["loaded"])
 
 
+def test_the_commit_of_an_earlier_load_does_not_end_a_later_one() -> None:
+    counting = Counting()
+    counting.shard().count("a", counting.at)
+    for _ in range(2):
+        counting.lead_again()
+        counting.pass_time(0)
+        assert counting.runtime.shard_of("a") is E.COORDINATOR_LOAD_IN_PROGRESS
+    counting.follow()
+    assert (counting.shard().counts, counting.shard().calls) == ({"a": 1}, ["loaded"])
+    assert counting.memory.total_bytes == COUNTER_BYTES
+
+
 def test_records_that_cannot_be_read_are_counted_by_reason() -> None:
     counting = Counting()
     log = counting.shard().log
@@ -301,15 +313,34 @@ def test_a_key_belongs_to_one_partition_of_the_topic_and_before_that_of_the_sett
     assert counting.runtime.partition_of("hello") == 99_162_322 % 7
 
 
-def test_shards_clean_up_once_an_interval() -> None:
+def test_shards_clean_up_once_an_interval_which_begins_with_the_first_partition() -> None:
     counting = Counting()
-    counting.pass_time(0)
     start_ms = counting.now_ms
     assert counting.runtime.deadline_ms() == start_ms + CLEAN_UP_MS
     for _ in range(2 * CLEAN_UP_MS // 1_000):
         counting.pass_time(1_000)
     expected = [f"clean up at {start_ms + times * CLEAN_UP_MS}" for times in (1, 2)]
     assert counting.shard().calls == expected
+
+
+def test_a_partition_that_is_led_after_a_pause_is_not_cleaned_up_at_once() -> None:
+    counting = Counting()
+    counting.change(leader=2, leader_epoch=1)
+    assert counting.runtime.deadline_ms() is None, "there is no shard"
+    counting.pass_time(3 * CLEAN_UP_MS)
+    counting.change(leader=1, leader_epoch=2)
+    assert counting.runtime.deadline_ms() == counting.now_ms + CLEAN_UP_MS
+    counting.pass_time(0)
+    assert counting.shard().calls == []
+
+
+def test_a_partition_that_is_led_in_addition_does_not_put_off_the_clean_up() -> None:
+    counting = Counting(partitions=2)
+    counting.change(1, leader=2, leader_epoch=1)
+    start_ms = counting.now_ms
+    counting.pass_time(CLEAN_UP_MS - 1)
+    counting.change(1, leader=1, leader_epoch=2)
+    assert counting.runtime.deadline_ms() == start_ms + CLEAN_UP_MS
 
 
 def test_deleted_topics_are_handed_to_shards_and_the_coordinators_own_is_not() -> None:
