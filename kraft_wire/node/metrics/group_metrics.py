@@ -64,7 +64,7 @@ def _group_counts(shards: "Iterable[GroupShard]") -> Iterator[Family]:
 
 
 def _committed(shard: "GroupShard") -> Iterator[tuple[tuple[str, str, str], int]]:
-    for group_id in shard.groups:
-        for topic, partitions in shard.offsets.of_group(group_id).items():
-            for number, committed in partitions.items():
-                yield (group_id, topic, str(number)), committed.offset
+    """Yield the offsets of groups of every kind, without those of open transactions."""
+    for key, committed, open_producer in shard.offsets:
+        if open_producer is None:
+            yield (key.group_id, key.topic, str(key.partition)), committed.offset
