@@ -67,11 +67,11 @@ def number(path: str, word: str) -> int:
 
 
 def _lines(path: str, data: bytes) -> list[str]:
-    assert path, "a path is needed"
+    assert data, "an empty file has no version"
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CorruptCheckpoint(path, f"invalid UTF-8 at byte {error.start}") from error
-    if text and not text.endswith("\n"):
+    if not text.endswith("\n"):
         raise CorruptCheckpoint(path, "the last line is incomplete")
     return text.split("\n")[:-1]
