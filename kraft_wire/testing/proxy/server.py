@@ -95,6 +95,7 @@ class Relay:
         self.client = _End(self, self.conversation.client_data)
         self.upstream = _End(self, self.conversation.upstream_data)
         self.task: asyncio.Task[None] | None = None
+        self.is_closed = False
         self._address = upstream
         self._report = report
 
@@ -144,6 +145,7 @@ class Relay:
 
     def close(self) -> None:
         """Close both connections, once the written bytes are sent."""
+        self.is_closed = True
         for end in (self.client, self.upstream):
             if end.transport is not None:
                 end.transport.close()
@@ -164,7 +166,8 @@ class _End(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
         self.transport.set_write_buffer_limits(high=_UNWRITTEN_BYTES_MAX)
-        self._relay.drain()
+        if self._relay.is_closed:  # the cluster closed its connection before there was this one
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         self._relay.protect(lambda: self._take(data))
