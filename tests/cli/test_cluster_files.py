@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.cli.cluster import up
 from kraft_wire.cli.cluster.files import ClusterFiles
 from kraft_wire.cli.cluster.setup import ClusterPlan, make_cluster
 from kraft_wire.cli.properties_file import property_line, read_properties
@@ -68,3 +69,38 @@ def test_a_cluster_lies_where_it_is_said_to_lie(tmp_path: Path, name: str) -> No
     read = read_properties(str(files.properties(1)))
     assert load_config(read, {}, file_name="properties").log_dirs == (str(files.data(1)),)
     assert read["broker.rack"].value == "r\\1"
+
+
+@pytest.mark.parametrize(
+    ("plan", "counts", "brokers"),
+    [
+        (ClusterPlan(controllers=1), "1 controller", []),
+        (ClusterPlan(controllers=3, brokers=2), "3 controllers and 2 brokers", [4, 5]),
+        (ClusterPlan(controllers=0, combined=1), "1 combined node", [1]),
+        (ClusterPlan(controllers=1, brokers=1, is_secured=True), "1 controller and 1 broker", [2]),
+    ],
+)
+def test_commands_to_go_on_with_are_those_that_the_cluster_can_serve(
+    tmp_path: Path, plan: ClusterPlan, counts: str, brokers: list[int]
+) -> None:
+    files = ClusterFiles(tmp_path)
+    state = make_cluster(files, plan)
+    first, *lines = up._welcome(files, state).splitlines()
+    assert first == f"kraft-wire cluster: {counts} in {tmp_path}; Ctrl-C stops all"
+    client, admin = (
+        f" --command-config {path}" if plan.is_secured else ""
+        for path in (files.secrets.client_config, files.secrets.admin_config)
+    )
+    addresses = ",".join(state.nodes[each].address for each in brokers)
+    of_brokers = [
+        f"export KRAFT_WIRE_BOOTSTRAP_SERVER={addresses}",
+        f"kraft-wire topics create orders --partitions 3{client}",
+        f"kraft-wire topics describe orders{client}",
+        *([f"kraft-wire acls list{admin}"] if plan.is_secured else []),
+    ]
+    controllers = ",".join(each.controller_address for each in state.controllers)
+    assert lines == [
+        *(of_brokers if brokers else []),
+        f"kraft-wire quorum watch -c {controllers}{admin}",
+        f"kraft-wire cluster status --dir {tmp_path}",
+    ]
