@@ -34,7 +34,7 @@ _SEEDS = [
 ]
 _SEEDS_AT_A_TIME = 10
 _WORTH_COMPILING = 4
-_BESIDE_FOLDERS = ("tests/test_frozen.py", "tests/test_model.py")
+_BESIDE_FOLDERS = ("tests/test_frozen.py", "tests/test_model.py", "tests/test_properties.py")
 _AS_DIGITS = bytes([48, 49, *[49] * 254])
 
 
