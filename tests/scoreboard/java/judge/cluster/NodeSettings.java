@@ -98,6 +98,7 @@ final class NodeSettings {
                 || isController && isSasl(config.controllerSecurityProtocol())) {
             secure(settings);
         }
+        settings.putIfAbsent("log.cleaner.dedupe.buffer.size", "2097152");  // as Apache's kit has it
         settings.putAll(config.perServerOverrideProperties().getOrDefault(id, Map.of()));
         for (String key : CLASSES) {
             if (!settings.getOrDefault(key, "").isEmpty()) {
