@@ -124,3 +124,31 @@ def test_unclean_election_is_told_once_and_not_its_end() -> None:
     found = lines_of(image(unclean), image(moved))
     assert found[0].startswith("partition_leader_changed partition=orders-0 leader=3 before=1")
     assert lines_of(image(unclean), image(partition(0, 1, (1,), 1))) == []
+
+
+def test_numbers_and_members_of_a_topic_are_those_of_the_change() -> None:
+    before = image(partition(0, 2, (2,)))
+    after = image(*(partition(number, 2, (2,)) for number in range(3)))
+    assert lines_of(before, after) == ["partitions_added topic=orders partitions=3 added=2"]
+    assert lines_of(image(partition(0, 2, (2, 3))), image(partition(0, 2, (3, 2), 1))) == []
+    mixed = [partition(0, 2, (2,)), PartitionImage(1, (1, 2), (2,), 2, 0, 0)]
+    (line,) = lines_of(image(), image(*mixed))
+    assert line.endswith("partitions=2 replicas=3"), "the most that a partition has"
+
+
+def test_replica_that_moves_away_is_logged_by_the_node_that_had_it() -> None:
+    before = image(PartitionImage(0, (1, 2), (1, 2), 2, 0, 0))
+    after = image(PartitionImage(0, (3, 2), (1, 2), 2, 0, 1))
+    lines = ["replicas_changed partition=orders-0 replicas=3,2 before=1,2"]
+    for node_id, wanted in ((1, lines), (2, lines), (3, lines), (4, [])):
+        assert lines_of(before, after, node_id=node_id) == wanted
+
+
+def test_settings_that_stay_are_not_named_as_changed() -> None:
+    before, after = (
+        replace(image(partition(0, 2, (2,))), configs={(TOPIC_RESOURCE, "orders"): values})
+        for values in ({"gone": "1", "same": "2", "set": "3"}, {"same": "2", "set": "4"})
+    )
+    assert lines_of(before, after) == [
+        "settings_changed resource=topic resource_name=orders keys=gone,set"
+    ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -40,6 +42,7 @@ from kraft_wire.wire.header import (
     parse_response_header,
 )
 from kraft_wire.wire.message import Message
+from tests.waiting import HANG_S
 
 ORDERS = Uuid(bytes(15) + b"\x07")
 NOT_LEADER = 6
@@ -205,6 +208,26 @@ def test_wait_ends_with_a_timeout_that_names_the_rule() -> None:
     rule = rules().disconnect(api="Fetch")
     with pytest.raises(TimeoutError, match=r"rule 1 disconnect\(api='Fetch'\) fired 0 times"):
         rule.wait(timeout=0.01)
+
+
+def test_wait_ends_as_soon_as_the_rule_fires() -> None:
+    rule = rules().disconnect(api="Produce")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(rule.wait, timeout=2 * HANG_S)
+        while not rule._changed._waiters:  # type: ignore[attr-defined]  # the thread waits
+            time.sleep(0.001)
+        rule.note_fired()
+        assert waiting.result(HANG_S) == 1
+
+
+def test_a_rule_that_is_removed_leaves_the_others_in_force() -> None:
+    faults = rules()
+    first, second, third = (faults.disconnect(api="Produce") for _ in range(3))
+    second.remove()
+    second.remove()
+    assert faults.rules.in_force == (first, third)
+    faults.rules.clear()
+    assert len(faults.rules.in_force) == 0
 
 
 def test_file_of_rules_is_read_and_written_the_same() -> None:

@@ -187,6 +187,27 @@ def test_a_signed_token_has_its_time(claims: dict[str, Any], now: float, accepte
     assert is_accepted(signed(), token(claims), now) == accepted
 
 
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"iat": NOW + 5, "exp": NOW + 5},
+        {"exp": ((1 << 63) // 1000) + 1},
+        {"exp": True},
+        {"more": float("nan")},
+        {"more": float("inf")},
+    ],
+)
+def test_an_unsecured_token_with_claims_of_no_meaning_is_refused(claims: dict[str, Any]) -> None:
+    """The times as validateTimeConsistency of 4.3.1 has them, numbers as JSON has them."""
+    assert is_accepted(unsecured(skew_ms=60_000), plain_token({**GOOD, "more": 1}))
+    assert not is_accepted(unsecured(skew_ms=60_000), plain_token({**GOOD, **claims}))
+
+
+def test_an_unsecured_token_has_no_signature() -> None:
+    """KIP-255: with one it claims more than is checked."""
+    assert not is_accepted(unsecured(), plain_token(GOOD) + "c2lnbmVk")
+
+
 def test_without_its_times_a_signed_token_is_refused() -> None:
     """SEC-OAUTH-11: exp and iat are needed, and are numbers."""
     for name in ("exp", "iat"):
