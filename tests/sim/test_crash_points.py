@@ -7,6 +7,7 @@ import pytest
 
 from kraft_wire.sim.crash import points
 from kraft_wire.sim.crash.harness import Outcome
+from kraft_wire.sim.crash.moves import MOVE_SCENARIOS
 from kraft_wire.sim.crash.points import SAFEGUARDS, main, run_scenario
 from kraft_wire.sim.crash.promises import Departed, Promise, QuorumTruth
 from kraft_wire.sim.crash.quorum import QuorumScenario, Variant
@@ -23,7 +24,9 @@ ALONE = QUORUM_SCENARIOS[-1]
 
 
 @pytest.mark.parametrize(
-    "scenario", [*SCENARIOS, *TRANSACTION_SCENARIOS], ids=lambda scenario: scenario.name
+    "scenario",
+    [*SCENARIOS, *MOVE_SCENARIOS, *TRANSACTION_SCENARIOS],
+    ids=lambda scenario: scenario.name,
 )
 def test_no_crash_state_loses_what_was_acknowledged(scenario: Scenario) -> None:
     report = run_scenario(scenario, FEW)

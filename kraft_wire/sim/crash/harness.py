@@ -40,6 +40,7 @@ __all__ = [
     "Outcome",
     "Recorder",
     "Scenario",
+    "digest",
 ]
 
 PARTITION = TopicPartition("t", 0)
@@ -266,13 +267,13 @@ class LogScenario:
                 outcome.violations.append("the log is gone")
             directory.release()
             return outcome
-        first = _digest(log)
+        first = digest(log)
         outcome.violations += self._judge(log, ledger)
         directory.release()
         again = LogDirectory.open(fs, DISK)
         again.load_logs(lambda _: self.config, 1)
         second = again.logs.get(PARTITION)
-        if second is None or _digest(second) != first:
+        if second is None or digest(second) != first:
             outcome.violations.append("a second start gives another state than the first")
         again.release()
         return outcome
@@ -384,7 +385,7 @@ def _judge_keys(batches: Sequence[RecordBatch], ledger: LogLedger) -> list[str]:
     ]
 
 
-def _digest(log: Log) -> object:
+def digest(log: Log) -> object:
     """Return all that a restart must reproduce."""
     contents = [(offset, data) for offset, (_, data) in _read_all(log).items()]
     return (

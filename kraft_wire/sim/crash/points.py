@@ -22,6 +22,7 @@ from rich.table import Table
 
 from kraft_wire.sim.crash.bit_flips import FlipReport, flip_table, run_all
 from kraft_wire.sim.crash.jobs import Job, JobResult, results_of
+from kraft_wire.sim.crash.moves import MOVE_SCENARIOS
 from kraft_wire.sim.crash.runs import SAFEGUARDS, ScenarioReport, run_scenario
 from kraft_wire.sim.crash.scenarios import SCENARIOS as STORAGE_SCENARIOS
 from kraft_wire.sim.crash.states import Limits
@@ -30,7 +31,12 @@ from kraft_wire.sim.crash.transactions import TRANSACTION_SCENARIOS
 
 __all__ = ["SAFEGUARDS", "SCENARIOS", "ScenarioReport", "main", "run_scenario"]
 
-SCENARIOS = [*STORAGE_SCENARIOS, *TRANSACTION_SCENARIOS, *QUORUM_SCENARIOS]
+SCENARIOS = [
+    *STORAGE_SCENARIOS,
+    *MOVE_SCENARIOS,
+    *TRANSACTION_SCENARIOS,
+    *QUORUM_SCENARIOS,
+]
 FULL = Limits(exhaustive_atoms=14, random_subsets=12_000, states_max=24_000)
 QUICK = Limits(exhaustive_atoms=8, random_subsets=128, states_max=1_500)
 FULL_QUORUM = Limits(exhaustive_atoms=10, random_subsets=512, states_max=95_000, recovery_every=4)

@@ -6,7 +6,9 @@ the topics' settings (from the metadata log, which `open_metadata_log` opens) an
 under its name in `damaged`, the others are served; a disk error takes the whole directory
 `offline`.
 
-Left out: moving replicas between directories (`-future` directories are ignored).
+A `-future` directory has the copy of a replica that moves here from another directory (KIP-113). It
+is opened into `futures`, and shares the checkpoints. Not here: its creation and its promotion to
+the replica's log (`future_logs`).
 """
 
 import json
@@ -36,20 +38,27 @@ from kraft_wire.storage.stored_records import UnreadableRecords
 
 __all__ = [
     "CLEAN_SHUTDOWN",
+    "DELETE_SUFFIX",
+    "FUTURE_SUFFIX",
     "LOCK",
     "METADATA_PARTITION",
+    "STRAY_SUFFIX",
     "LogDirectory",
     "log_bytes",
     "note_compaction",
     "partition_of_directory",
+    "partition_of_future",
+    "path_aside",
+    "set_damaged_aside",
     "set_stray_aside",
 ]
 
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
-_DELETE_SUFFIX = "-delete"
-_STRAY_SUFFIX = "-stray"
+DELETE_SUFFIX = "-delete"
+STRAY_SUFFIX = "-stray"
+FUTURE_SUFFIX = "-future"
 _NAME_BYTES_MAX = 255
 
 
@@ -61,6 +70,10 @@ class LogDirectory:
         self.path = path
         self.logs: dict[TopicPartition, Log] = {}
         self.damaged: dict[TopicPartition, StorageError] = {}
+        self.futures: dict[TopicPartition, Log] = {}
+        """Copies of replicas that move here; one whose log is here too is dropped by the start."""
+        self.refused_futures: dict[str, StorageError] = {}
+        """Copies that are not usable, by the name of their directory."""
         self.unreadable: dict[TopicPartition, UnreadableRecords] = {}
         """Logs that are served, but not compacted: they have a batch that cannot be decoded."""
         self.offline: StorageError | None = None
@@ -154,8 +167,11 @@ class LogDirectory:
         for name in self._fs.names(self.path):
             if not self._fs.is_directory(f"{self.path}/{name}"):
                 continue
-            if name.endswith(_DELETE_SUFFIX):
+            if name.endswith(DELETE_SUFFIX):
                 remove_tree(self._fs, f"{self.path}/{name}")
+                continue
+            if name.endswith(FUTURE_SUFFIX):
+                self._load_future(name, config_for, wall_ms)
                 continue
             partition = partition_of_directory(name)
             if partition is None or partition == METADATA_PARTITION:
@@ -168,12 +184,27 @@ class LogDirectory:
         self._forget_unknown()
         self._is_loaded = True
 
+    def _load_future(self, name: str, config_for: Callable[[str], LogConfig], wall_ms: int) -> None:
+        """Open the copy of a replica that was moving here at the stop."""
+        partition = partition_of_future(name)
+        if partition is None:
+            return
+        path = f"{self.path}/{name}"
+        if partition in self.futures:
+            self.refused_futures[name] = StorageError("open", path, "a second copy of its replica")
+            return
+        try:
+            config = config_for(partition.topic)
+            self.futures[partition] = self._load(partition, config, wall_ms, future=name)
+        except (CorruptLog, CorruptCheckpoint) as error:
+            self.refused_futures[name] = error
+
     def _forget_unknown(self) -> None:
         """Drop the offsets of deleted partitions, before one of that name is created again.
 
         A crash of a deletion before its checkpoint leaves them; a new log would apply them.
         """
-        known = self.logs.keys() | self.damaged.keys()
+        known = self.logs.keys() | self.damaged.keys() | self.futures.keys()
         has_unknown = False
         for offsets in self._all_offsets():
             for partition in [partition for partition in offsets if partition not in known]:
@@ -191,9 +222,21 @@ class LogDirectory:
             self.cleaner_offsets,
         ]
 
-    def _load(self, partition: TopicPartition, config: LogConfig, wall_ms: int) -> Log:
-        assert partition not in self.logs, partition
-        directory = f"{self.path}/{partition}"
+    def _load(
+        self,
+        partition: TopicPartition,
+        config: LogConfig,
+        wall_ms: int,
+        *,
+        future: str = "",
+        is_clean: bool = False,
+    ) -> Log:
+        """Open a log that exists; `future` is the name of a copy's directory.
+
+        `is_clean`: it was closed a moment ago.
+        """
+        assert future or partition not in self.logs, partition
+        directory = f"{self.path}/{future or partition}"
         topic_id = read_topic_id(self._fs, directory)
         log = open_log(
             self._fs,
@@ -202,13 +245,13 @@ class LogDirectory:
             topic_id if topic_id is not None else Uuid(bytes(16)),
             config,
             wall_ms=wall_ms,
-            is_clean=self.was_clean,
+            is_clean=is_clean or self.was_clean,
             recovery_point=self._recovery_points.get(partition, Offset(0)),
             log_start_offset=self._log_start_offsets.get(partition, Offset(0)),
             persist_recovery_point=self._write_recovery_points,
             lower_cleaner_offset=partial(self._lower_cleaner_offset, partition),
             space=self.space,
-            was_compacted=partition in self.cleaner_offsets,
+            was_compacted=bool(future) or partition in self.cleaner_offsets,
         )
         # Recovery or `repair` may have truncated the log below the end of the last pass.
         self._lower_cleaner_offset(partition, log.active_segment.base_offset)
@@ -225,19 +268,22 @@ class LogDirectory:
         wall_ms: int,
         *,
         durable: bool = True,
+        future: str = "",
     ) -> Log:
         """Create the directory and the empty log of a new partition.
 
         Without `durable`, `settle` must follow before a record of it is acknowledged, and the topic
         id is saved with the first record: a thousand partitions would be a thousand fsyncs.
+        `future` is the name of the directory of a moving replica's copy.
         """
         assert partition not in self.logs, partition
         assert self.offline is None, self.offline
-        directory = f"{self.path}/{partition}"
+        directory = f"{self.path}/{future or partition}"
         is_new = not self._fs.exists(directory)
         self._fs.make_directory(directory)
         if durable:
             write_topic_id(self._fs, directory, topic_id)
+        assert partition not in self.futures, partition
         assert not any(partition in offsets for offsets in self._all_offsets()), partition
         log = open_log(
             self._fs,
@@ -253,7 +299,7 @@ class LogDirectory:
         )
         log.topic_id_is_saved = durable
         log.rolled = self._log_rolled
-        self.logs[partition] = log
+        (self.futures if future else self.logs)[partition] = log
         if durable:
             self._fs.sync_directory(self.path)
         return log
@@ -292,7 +338,7 @@ class LogDirectory:
         assert partition in self.logs or partition in self.damaged, partition
         log = self.logs.get(partition)
         unique = log.topic_id.hex() if log is not None else "0" * 32
-        doomed = _path_aside(self.path, partition, unique, _DELETE_SUFFIX)
+        doomed = path_aside(self.path, partition, unique, DELETE_SUFFIX)
         remove_tree(self._fs, doomed)
         self._fs.rename(f"{self.path}/{partition}", doomed)
         self.forget_log(partition)
@@ -319,7 +365,7 @@ class LogDirectory:
 
     def remove_deleted(self, doomed: str) -> None:
         """Remove the files of a deleted log; readers that hold them open are not disturbed."""
-        assert doomed.endswith(_DELETE_SUFFIX), doomed
+        assert doomed.endswith(DELETE_SUFFIX), doomed
         remove_tree(self._fs, doomed)
 
     def note_error(self, partition: TopicPartition | None, error: StorageError) -> None:
@@ -351,7 +397,7 @@ class LogDirectory:
             self._write_high_watermarks()
             return
         self._write_recovery_points()
-        for partition, log in self.logs.items():
+        for partition, log in self._all_logs():
             self._high_watermarks[partition] = log.high_watermark
             if log.log_start_offset > log.segments[0].base_offset:
                 self._log_start_offsets[partition] = log.log_start_offset
@@ -363,14 +409,20 @@ class LogDirectory:
 
     def _write_high_watermarks(self) -> None:
         before = dict(self._high_watermarks)
-        for partition, log in self.logs.items():
+        for partition, log in self._all_logs():
             self._high_watermarks[partition] = log.high_watermark
         if self._high_watermarks != before:
             path = f"{self.path}/{HIGH_WATERMARKS}"
             write_offsets(self._fs, path, self._high_watermarks, durable=False)
 
+    def _all_logs(self) -> list[tuple[TopicPartition, Log]]:
+        """Return the logs with their partitions, copies of moving replicas included."""
+        assert self.path, "closed"
+        alone = [each for each in self.futures.items() if each[0] not in self.logs]
+        return [*self.logs.items(), *alone]
+
     def _write_recovery_points(self) -> None:
-        for partition, log in self.logs.items():
+        for partition, log in self._all_logs():
             self._recovery_points[partition] = log.recovery_point
         self._write(RECOVERY_POINTS, self._recovery_points)
         assert len(self._recovery_points) >= len(self.logs), self.path
@@ -406,7 +458,7 @@ class LogDirectory:
         """
         if self.offline is None:
             assert all(log.segments for log in self.logs.values()), self.path
-            for log in self.logs.values():
+            for _, log in self._all_logs():
                 log.close()
             self.checkpoint()
             if not self.damaged and (self._is_loaded or self.was_clean):
@@ -431,16 +483,28 @@ def set_stray_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPar
     log.close()
     assert partition != METADATA_PARTITION, partition
     unique, again = log.topic_id.hex(), 0
-    path = _path_aside(directory.path, partition, unique, _STRAY_SUFFIX)
+    path = path_aside(directory.path, partition, unique, STRAY_SUFFIX)
     while fs.exists(path):  # it has been a stray before
         again += 1
-        path = _path_aside(directory.path, partition, f"{unique}{again}", _STRAY_SUFFIX)
+        path = path_aside(directory.path, partition, f"{unique}{again}", STRAY_SUFFIX)
     fs.rename(log.directory, path)
     directory.forget_log(partition)
     return path
 
 
-def _path_aside(parent: str, partition: TopicPartition, unique: str, suffix: str) -> str:
+def set_damaged_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPartition) -> str:
+    """Rename a damaged log, to keep it; return its new path. `settle` is due."""
+    assert partition in directory.damaged, partition
+    path, again = path_aside(directory.path, partition, "0" * 32, STRAY_SUFFIX), 0
+    while fs.exists(path):
+        again += 1
+        path = path_aside(directory.path, partition, f"{again:032}", STRAY_SUFFIX)
+    fs.rename(f"{directory.path}/{partition}", path)
+    directory.forget_log(partition)
+    return path
+
+
+def path_aside(parent: str, partition: TopicPartition, unique: str, suffix: str) -> str:
     """Return a path beside the logs, with a name of permitted length."""
     end = f"-{partition.partition}.{unique}{suffix}"
     assert len(end) < _NAME_BYTES_MAX, end
@@ -469,6 +533,15 @@ def log_bytes(fs: FileSystem, directory: str) -> int:
             total += file.size_bytes()
             file.close()
     return total
+
+
+def partition_of_future(name: str) -> TopicPartition | None:
+    """Return the partition of a directory `topic-partition.ID-future`, None for another name."""
+    assert "/" not in name, name
+    log_name, dot, unique = name.removesuffix(FUTURE_SUFFIX).rpartition(".")
+    if not (name.endswith(FUTURE_SUFFIX) and dot and unique):
+        return None
+    return partition_of_directory(log_name)
 
 
 def partition_of_directory(name: str) -> TopicPartition | None:
