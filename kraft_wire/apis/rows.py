@@ -168,7 +168,7 @@ ROWS: Final[tuple[Api, ...]] = (
         need(_DESCRIBE_CONFIGS, _CLUSTER, "any other settings"),
     ),
     _row("AlterConfigs", _CONTROLLER, *_ALTER_SETTINGS, forwardable=True),
-    _row("AlterReplicaLogDirs", None, _ALTER_CLUSTER),
+    _row("AlterReplicaLogDirs", _BROKER, _ALTER_CLUSTER),
     _row("DescribeLogDirs", _BROKER, _DESCRIBE_CLUSTER),
     _row("SaslAuthenticate", _BROKER),
     _row("CreatePartitions", _CONTROLLER, need(_ALTER, _TOPIC), forwardable=True),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kraft_wire.broker.groups.coordinator import GroupCoordinator
     from kraft_wire.broker.metadata.topic_creation import TopicCreation
     from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
+    from kraft_wire.broker.replication.moving import ReplicaMoves
     from kraft_wire.broker.replication.throttle import ReplicationThrottle
     from kraft_wire.broker.share_fetch.share_partitions import SharePartitions
     from kraft_wire.broker.share_persister import SharePersister
@@ -86,7 +87,10 @@ class Broker:
     """Bounds what followers get of throttled partitions; None while there are none (KIP-73)."""
     follower_throttle: "ReplicationThrottle | None" = None
     """Bounds what this broker fetches of them."""
+    new_moves: "Callable[[], ReplicaMoves] | None" = None
+    """Creates the moves between log directories; the node sets it."""
     described_topics: AnswersOfImage | NoAnswersOfImage
+    _moves: "ReplicaMoves | None" = None
     _share_states: "ShareStates | None" = None
     listener_protocols: Mapping[str, str] = MappingProxyType({})
     """The security protocol of each listener; one that is not named is PLAINTEXT."""
@@ -193,6 +197,15 @@ class Broker:
             self.followers.append(self._transactions)
             self._transactions.follow(self.image.topic(TRANSACTION_TOPIC), self._now_ms)
         return self._transactions
+
+    @property
+    def moves(self) -> "ReplicaMoves":
+        """The moves of replicas between log directories, created on first use."""
+        if self._moves is None:
+            assert self.new_moves is not None, "a broker with log directories can move replicas"
+            self._moves = self.new_moves()
+            self.followers.append(self._moves)
+        return self._moves
 
     @property
     def share_states(self) -> "ShareStates":

@@ -34,6 +34,8 @@ __all__ = [
     "ProducerStateView",
     "ProducerStatesView",
     "ProducerVerdict",
+    "ReplicaCopies",
+    "ReplicaPlaces",
     "TimestampAndOffsetView",
     "TopicLimits",
 ]
@@ -344,6 +346,8 @@ class LogDirectoryUsage:
     """Space of that volume that this process may still fill."""
     partition_bytes: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Size of each partition's log; the metadata log is not among them."""
+    copies: Mapping[TopicPartition, tuple[int, Offset]] = field(default_factory=dict)
+    """Size and end of each copy of a replica that moves here from another directory (KIP-113)."""
 
 
 class LogStore(Protocol):
@@ -396,6 +400,68 @@ class LogStore(Protocol):
 
     def failed(self, partition: TopicPartition, error: StorageError) -> Sequence[TopicPartition]:
         """Take note of a disk's error; return the partitions that cannot be used any more."""
+        ...
+
+
+class ReplicaCopies(Protocol):
+    """Copies of this broker's replicas in other log directories, which are to replace them.
+
+    Each is a log under another name (KIP-113). Directories are named by their paths.
+    """
+
+    def directories(self) -> Mapping[str, bool]:
+        """Return the log directories, with whether each one is online."""
+        ...
+
+    def directory_of(self, partition: TopicPartition) -> str | None:
+        """Return the directory of a replica's log, None without one."""
+        ...
+
+    def all(self) -> Mapping[TopicPartition, str]:
+        """Return all copies with their directories, but none of a failed directory."""
+        ...
+
+    def get(self, partition: TopicPartition) -> PartitionLog | None:
+        """Return the copy of a replica, None without one or if its directory has failed."""
+        ...
+
+    def create(self, partition: TopicPartition, path: str, wall_ms: int) -> PartitionLog:
+        """Create an empty copy of a replica. Errors: StorageError, which the store has recorded."""
+        ...
+
+    def drop(self, partition: TopicPartition) -> None:
+        """Delete the copy of a replica, if there is one."""
+        ...
+
+    def promote(self, partition: TopicPartition, wall_ms: int) -> bool:
+        """Replace a replica's log by its copy, which has the same end.
+
+        The object of the log stays. False if a disk failed, which is recorded.
+        """
+        ...
+
+    def failed(self, partition: TopicPartition, error: StorageError) -> None:
+        """Take note of a disk's error at a copy; a damaged copy is dropped."""
+        ...
+
+    def prefer(self, partition: TopicPartition, path: str) -> None:
+        """Create the log of a replica in this directory, if it is created later."""
+        ...
+
+
+class ReplicaPlaces(Protocol):
+    """The log directories of this broker's replicas, as the controller has them (KIP-858)."""
+
+    def assign(self, partition: TopicPartition, path: str, now_ms: int) -> None:
+        """Report a directory for a replica instead of its own, until `release`."""
+        ...
+
+    def is_assigned(self, partition: TopicPartition, path: str) -> bool:
+        """Return whether the metadata has this directory, or has no directories at all."""
+        ...
+
+    def release(self, topic_id: Uuid, partition: int, now_ms: int) -> None:
+        """Report the directory of a replica's log again."""
         ...
 
 

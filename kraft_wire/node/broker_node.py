@@ -7,7 +7,7 @@ Not here: requests (`node`), the metadata log (`raft_io`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.metadata.metadata_cache import (
@@ -15,6 +15,7 @@ from kraft_wire.broker.metadata.metadata_cache import (
     SHARE_STATE_TOPIC,
     TRANSACTION_TOPIC,
 )
+from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import ControllerChannel
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
@@ -38,10 +39,13 @@ from kraft_wire.wire.message import DecodeLimits, Message
 
 if TYPE_CHECKING:
     from kraft_wire.broker.inter_broker import InterBrokerClient
+    from kraft_wire.broker.replication.moving import ReplicaMoves
     from kraft_wire.node.links.broker_links import BrokerLinks
     from kraft_wire.node.security.store_changes import StoreChanges
 
 __all__ = ["BrokerNode", "LinkNeeds", "store_changes"]
+
+_MOVE_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 class LinkNeeds(NamedTuple):
@@ -90,13 +94,12 @@ class BrokerNode:
             report=report,
         )
         self.broker.listener_protocols = config.listener_protocols
-        self.broker.followers.append(
-            DirectoryAssignments(
-                config.node_id, directories, link_needs.broker_epoch, self.broker.ask_controller
-            )
+        self._places = DirectoryAssignments(
+            config.node_id, directories, link_needs.broker_epoch, self.broker.ask_controller
         )
-        self.links: list[BrokerLinks] = []
-        """Links to other brokers, for each of the broker's inter-broker clients."""
+        self.broker.followers.append(self._places)
+        self.broker.new_moves = self._new_moves
+        self.links: list[BrokerLinks] = []  # to other brokers, one for each inter-broker client
         self.flushing = Flushing(self.broker.replicas)
         self.maintenance = Maintenance(
             fs,
@@ -110,13 +113,14 @@ class BrokerNode:
         windows = Windows.of(config.settings, "replication.")
         self.leader_throttle = ReplicationQuota("leader", config.node_id, windows)
         self.follower_throttle = ReplicationQuota("follower", config.node_id, windows)
+        self.move_throttle = _move_throttle(config)
         self._link_needs = link_needs
         self._went_offline = went_offline
         self._fs = fs
         self._config = config
         self._directories: Sequence[LogDirectory] = directories
         self._report = report
-        self._is_open = False
+        self._is_open = self._has_copies = False
 
     def publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
         """Apply the delta to a committed image; the first one opens the logs."""
@@ -130,6 +134,9 @@ class BrokerNode:
         if not self._is_open:
             self._open(image, wall_ms)
         self.broker.publish(delta, now_ms, wall_ms)
+        if self._has_copies:
+            self._has_copies = False
+            assert self.broker.moves is not None, "moves continue from the start on"
         if image.topic(OFFSETS_TOPIC) is not None:
             assert self.broker.groups is not None, "committed offsets are loaded from the start on"
         if image.topic(TRANSACTION_TOPIC) is not None:
@@ -144,6 +151,7 @@ class BrokerNode:
         leader, follower = self.leader_throttle, self.follower_throttle
         leader.follow(delta)
         follower.follow(delta)
+        self.move_throttle.follow(delta)
         self.broker.leader_throttle = leader if leader.has_replicas else None
         self.broker.follower_throttle = follower if follower.has_replicas else None
 
@@ -223,7 +231,42 @@ class BrokerNode:
         self.store.load(_topic_configs(image), wall_ms)
         for path in set_strays_aside(self._fs, self._directories, image, self._config.node_id):
             self._report("stray_log_set_aside", path=path)
+        if len(self._directories) > 1 or any(each.futures for each in self._directories):
+            self._resolve_copies(image, wall_ms)
         self.store.look_at_directories()
+
+    def _resolve_copies(self, image: MetadataImage, wall_ms: int) -> None:
+        """Decide about logs and copies that a stop during a move has left."""
+        from kraft_wire.node.disks.future_opening import place_in, resolve_copies
+
+        place = place_in(image, self._config.node_id)
+        self.store.doomed += resolve_copies(
+            self._fs, self._directories, place, wall_ms, self._report
+        )
+        self._has_copies = any(each.futures for each in self._directories)
+
+    def _new_moves(self) -> "ReplicaMoves":
+        """Create the moves between log directories; imported on first use."""
+        from kraft_wire.broker.replication.moving import MovesEnvironment, ReplicaMoves
+        from kraft_wire.node.disks.replica_copies import NodeReplicaCopies
+
+        broker, report = self.broker, self._report
+        env = MovesEnvironment(
+            partitions=broker.partitions,
+            copies=NodeReplicaCopies(self._fs, self.store, self._disk_failed, report),
+            places=self._places,
+            settings=lambda: broker.settings,
+            throttle=self.move_throttle,
+            promoted=self._promoted,
+            report=report,
+        )
+        return ReplicaMoves(env, broker.now_ms)
+
+    def _promoted(self, partition: Partition, now_ms: int) -> None:
+        """Answer requests that wait for a flush of a log that is on another disk now."""
+        replicas = self.broker.replicas
+        replicas.unflushed.pop(partition.topic_partition, None)
+        replicas.flushed({partition.topic_partition: partition.log_end_offset}, now_ms)
 
     def _directory_failed(self, directory: LogDirectory) -> None:
         """Take the partitions of a failed directory offline, and report the directory."""
@@ -239,6 +282,12 @@ class BrokerNode:
             partition.failed(error)
         else:
             self.store.failed(name, error)
+
+
+def _move_throttle(config: NodeConfig) -> ReplicationQuota:
+    """Return the throttle of moves between log directories (KIP-113)."""
+    windows = Windows.of(config.settings, "alter.log.dirs.replication.")
+    return ReplicationQuota("move", config.node_id, windows, rate_key=_MOVE_RATE)
 
 
 def _topic_configs(image: MetadataImage) -> dict[str, Mapping[str, str]]:

@@ -8,14 +8,14 @@ from kraft_wire.apis.registry import APIS, key_of
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.describe_log_dirs import handle
 from kraft_wire.broker.ports import LogDirectoryUsage
-from kraft_wire.model import TopicPartition
+from kraft_wire.model import Offset, TopicPartition
 from kraft_wire.wire.generated.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from tests.broker.small_broker import context, each_version, image_of, small_broker
+from tests.broker.small_broker import context, each_version, image_of, partition_image, small_broker
 
 
 @pytest.fixture
@@ -76,6 +76,32 @@ def test_volume_is_described_and_a_failed_directory_only_named(broker: Broker) -
         -1,
         -1,
     )
+
+
+def test_copy_of_a_moving_replica_has_the_records_that_it_lacks_as_its_lag() -> None:
+    """`ReplicaManager.getLogEndOffsetLag` of release 4.3.1."""
+    broker = small_broker(image_of({"a": [partition_image(0), partition_image(1)]}))
+    log: Any = broker.partitions["a", 0].log
+    log.grow(10)
+    a0, a1, gone = (TopicPartition(*name) for name in (("a", 0), ("a", 1), ("gone", 0)))
+    logs: Any = broker.logs
+    logs.entries = [
+        LogDirectoryUsage(path="/one", partition_bytes={a0: 30, a1: 5, gone: 1}),
+        LogDirectoryUsage(path="/two", copies={a0: (12, Offset(4))}),
+    ]
+    broker.partitions["a", 1].offline = True
+    results = handle(broker, context(5), DescribeLogDirsRequest(topics=None)).results
+    assert [
+        (topic.name, each.partition_index, each.partition_size, each.offset_lag, each.is_future_key)
+        for result in results
+        for topic in result.topics
+        for each in topic.partitions
+    ] == [
+        ("a", 0, 30, 0, False),
+        ("a", 1, 5, -1, False),
+        ("gone", 0, 1, -1, False),
+        ("a", 0, 12, 6, True),
+    ]
 
 
 def test_answer_is_encoded_in_every_version(broker: Broker) -> None:

@@ -2,9 +2,11 @@
 
 Behaviour:   returns every log directory with its free space and the requested partitions in it; a
              null topic list requests all · a failed directory has KAFKA_STORAGE_ERROR and no
-             partitions · the metadata log is not listed
+             partitions · the metadata log is not listed · the copy of a replica that moves between
+             directories is one more partition, with IsFutureKey and the number of records that it
+             lacks · OffsetLag is -1 for a replica that is offline
 Versions:    v3 top-level error · v4 total and usable bytes (KIP-827) · v5 cordoned (KIP-1066)
-Left out:    future replicas (KIP-113): IsFutureKey is always false
+Left out:    nothing
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.ports import LogDirectoryUsage
-from kraft_wire.model import TopicPartition
+from kraft_wire.model import Offset, TopicPartition
 from kraft_wire.wire.generated.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsPartition,
@@ -25,6 +27,8 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["handle"]
 
+_UNKNOWN = -1
+
 
 def handle(
     broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
@@ -32,7 +36,7 @@ def handle(
     """Describe the log directories (KIP-113). Error per directory: KAFKA_STORAGE_ERROR."""
     wanted = None if request.topics is None else _wanted(request.topics)
     return DescribeLogDirsResponse(
-        results=[_describe(directory, wanted) for directory in broker.logs.usage()]
+        results=[_describe(broker, directory, wanted) for directory in broker.logs.usage()]
     )
 
 
@@ -43,7 +47,7 @@ def _wanted(topics: Iterable[DescribableLogDirTopic]) -> Mapping[TopicPartition,
 
 
 def _describe(
-    directory: LogDirectoryUsage, wanted: Mapping[TopicPartition, None] | None
+    broker: Broker, directory: LogDirectoryUsage, wanted: Mapping[TopicPartition, None] | None
 ) -> DescribeLogDirsResult:
     if directory.is_offline:
         return DescribeLogDirsResult(
@@ -51,19 +55,38 @@ def _describe(
         )
     return DescribeLogDirsResult(
         log_dir=directory.path,
-        topics=_topics(directory, wanted),
+        topics=_topics(broker, directory, wanted),
         total_bytes=directory.total_bytes,
         usable_bytes=directory.usable_bytes,
     )
 
 
 def _topics(
-    directory: LogDirectoryUsage, wanted: Mapping[TopicPartition, None] | None
+    broker: Broker, directory: LogDirectoryUsage, wanted: Mapping[TopicPartition, None] | None
 ) -> list[DescribeLogDirsTopic]:
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for name, size_bytes in sorted(directory.partition_bytes.items()):
+    found = [
+        *((name, size_bytes, None) for name, size_bytes in directory.partition_bytes.items()),
+        *((name, size_bytes, end) for name, (size_bytes, end) in directory.copies.items()),
+    ]
+    for name, size_bytes, copy_end in sorted(found, key=lambda each: each[0]):
         if wanted is None or name in wanted:
             topics.setdefault(name.topic, []).append(
-                DescribeLogDirsPartition(partition_index=name.partition, partition_size=size_bytes)
+                DescribeLogDirsPartition(
+                    partition_index=name.partition,
+                    partition_size=size_bytes,
+                    offset_lag=_offset_lag(broker, name, copy_end),
+                    is_future_key=copy_end is not None,
+                )
             )
     return [DescribeLogDirsTopic(name=name, partitions=found) for name, found in topics.items()]
+
+
+def _offset_lag(broker: Broker, name: TopicPartition, copy_end: Offset | None) -> int:
+    """Return how many offsets a replica's log, or its copy, is behind."""
+    partition = broker.partition(*name)
+    if partition is None or partition.offline:
+        return _UNKNOWN
+    if copy_end is not None:
+        return partition.log_end_offset - copy_end
+    return max(partition.high_watermark - partition.log_end_offset, 0)

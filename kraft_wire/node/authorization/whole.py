@@ -15,6 +15,12 @@ from kraft_wire.node.authorization.share_states import (
     refuse_share_state,
     requests_share_state,
 )
+from kraft_wire.wire.generated.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
 from kraft_wire.wire.generated.describe_client_quotas import DescribeClientQuotasResponse
 from kraft_wire.wire.generated.describe_configs import (
     DescribeConfigsRequest,
@@ -84,6 +90,8 @@ def refused(request: Message, error: ErrorCode, version: int) -> Message:
     if APIS[request.API_KEY].owner is Owner.CONTROLLER:
         return refuse(request, error, words)
     match request:
+        case AlterReplicaLogDirsRequest():
+            return _moves(request, error)
         case WriteTxnMarkersRequest():
             return _markers(request, error)
         case DescribeUserScramCredentialsRequest():
@@ -119,6 +127,23 @@ def _set_error(answer: Message, error: ErrorCode, words: str | None) -> None:
             setattr(answer, name, -1)
     if "error_message" in answer.field_names:
         setattr(answer, "error_message", words)  # noqa: B010  # as above
+
+
+def _moves(request: AlterReplicaLogDirsRequest, error: ErrorCode) -> AlterReplicaLogDirsResponse:
+    """Repeat each topic under each directory, as it is named."""
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
+                    for index in topic.partitions
+                ],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )
 
 
 def _markers(request: WriteTxnMarkersRequest, error: ErrorCode) -> WriteTxnMarkersResponse:

@@ -78,11 +78,17 @@ class LogCleaner:
         return False
 
     def _due(self, directories: list[LogDirectory], wall_ms: int) -> list[_DueLog]:
-        """Return the logs for which a pass is due, except those with unreadable records."""
+        """Return the logs for which a pass is due, except those with unreadable records.
+
+        A replica that moves to another directory waits: its copy has been read from the old log.
+        """
         due = []
+        moving = {partition: None for each in directories for partition in each.futures}
         for directory in directories:
             for partition, log in list(directory.logs.items()):
                 if not log.config.is_compacted or partition in directory.unreadable:
+                    continue
+                if partition in moving:
                     continue
                 if directory.offline is not None:
                     break  # an index of a previous log could not be read

@@ -5,7 +5,7 @@ values over the broker's, so a dynamic change of a broker key reconfigures every
 directories are the only source for which logs exist.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAndOffsetView
 from kraft_wire.model import DiskFull, Offset, ReportEvent, StorageError, TopicPartition, Uuid
@@ -14,6 +14,7 @@ from kraft_wire.node.event_log import Line
 from kraft_wire.settings.definition import ConfigValue
 from kraft_wire.settings.node_settings import NodeSettings, topic_values
 from kraft_wire.settings.values import format_value
+from kraft_wire.storage.directory.future_logs import drop_future
 from kraft_wire.storage.directory.log_directory import LogDirectory, log_bytes, note_compaction
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
@@ -22,7 +23,7 @@ from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.stored_records import UnreadableRecords
 from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
 
-__all__ = ["NodeLogStore", "repair_command"]
+__all__ = ["NodeLogStore", "directory_of", "drop_copy", "repair_command"]
 
 
 def repair_command(path: str, partition: TopicPartition) -> str:
@@ -62,6 +63,8 @@ class NodeLogStore:
         self._own: dict[str, Mapping[str, str]] = {}
         self._recent: tuple[Mapping[str, str], LogConfig] | None = None
         """The last requested topic's own settings, and the resulting configuration."""
+        self.preferred: dict[TopicPartition, str] = {}
+        """Directories that were asked for before their replicas exist, by path (KIP-113)."""
         self.unsettled: dict[str, LogDirectory] = {}
         """Directories, by path, for which `settle` is due."""
         self._full: dict[str, bool] = {}
@@ -86,6 +89,10 @@ class NodeLogStore:
                     total_bytes=self._fs.total_bytes(directory.path),
                     usable_bytes=self._fs.free_bytes(directory.path),
                     partition_bytes=sizes,
+                    copies={
+                        name: (log.size_bytes, log.log_end_offset)
+                        for name, log in directory.futures.items()
+                    },
                 )
         except StorageError as error:
             self.directory_failed(directory, error)
@@ -105,7 +112,7 @@ class NodeLogStore:
         Errors: StorageError for a log in a failed directory, and for a damaged log, which must not
         be replaced by an empty one.
         """
-        directory = self._directory_of(partition)
+        directory = directory_of(self.log_directories, partition)
         if directory is None:
             return None
         if directory.offline is not None:
@@ -117,7 +124,9 @@ class NodeLogStore:
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str], wall_ms: int
     ) -> PartitionLog:
-        """Create an empty log in the directory that has the fewest; `settle` makes it durable.
+        """Create an empty log in the preferred directory, or in the one that has the fewest.
+
+        `settle` makes it durable.
 
         Errors: StorageError, also when every directory is offline.
         """
@@ -127,7 +136,9 @@ class NodeLogStore:
             offline = self.log_directories[0].offline
             assert offline is not None, self.log_directories
             raise offline
-        chosen = min(online, key=lambda directory: len(directory.logs))
+        wished = self.preferred.pop(partition, None)
+        preferred = [each for each in online if each.path == wished]
+        chosen = min(preferred or online, key=lambda directory: len(directory.logs))
         own = self.config_for(partition.topic)
         try:
             log = chosen.create_log(partition, topic_id, own, wall_ms, durable=False)
@@ -140,9 +151,10 @@ class NodeLogStore:
     def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
         """Apply changed settings of a topic to a log."""
         self._own[partition.topic] = config
-        log = self._log(partition)
-        if log is not None:
-            log.update_config(self.config_for(partition.topic))
+        for directory in self.log_directories:
+            for log in (directory.logs.get(partition), directory.futures.get(partition)):
+                if log is not None:
+                    log.update_config(self.config_for(partition.topic))
 
     def configure_all(self, settings: NodeSettings) -> None:
         """Apply changed settings of the broker to every log."""
@@ -150,16 +162,17 @@ class NodeLogStore:
         self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
         self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
         for directory in self.log_directories:
-            for partition, log in directory.logs.items():
+            for partition, log in (*directory.logs.items(), *directory.futures.items()):
                 log.update_config(self.config_for(partition.topic))
 
     def delete(self, partition: TopicPartition) -> None:
         """Delete a log; its files are removed later. `settle` makes it durable.
 
         If a log cannot be deleted, its directory goes offline, so that nothing is created there
-        before the next start, which sets the log aside.
+        before the next start, which sets the log aside. A copy in another directory goes too.
         """
-        directory = self._directory_of(partition)
+        drop_copy(self, self._fs, partition)
+        directory = directory_of(self.log_directories, partition)
         if directory is None:
             return
         try:
@@ -173,7 +186,7 @@ class NodeLogStore:
 
     def expect_gaps(self, partition: TopicPartition) -> None:
         """Note that a log may have gaps, before its leader sends the first."""
-        directory = self._directory_of(partition)
+        directory = directory_of(self.log_directories, partition)
         assert directory is not None, partition
         note_compaction(directory, partition, Offset(0))
 
@@ -217,7 +230,7 @@ class NodeLogStore:
 
     def failed(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
         """Apply a disk's error; return the partitions that go offline."""
-        directory = self._directory_of(partition)
+        directory = directory_of(self.log_directories, partition)
         if directory is None:
             offline = [each for each in self.log_directories if each.offline is not None]
             return [partition, *(held for each in offline for held in each.logs)]
@@ -316,15 +329,26 @@ class NodeLogStore:
         assert isinstance(log, Log), log
         return offset_of_max_timestamp(log, upper_bound=upper_bound)
 
-    def _directory_of(self, partition: TopicPartition) -> LogDirectory | None:
-        for directory in self.log_directories:
-            if partition in directory.logs or partition in directory.damaged:
-                return directory
-        return None
 
-    def _log(self, partition: TopicPartition) -> Log | None:
-        directory = self._directory_of(partition)
-        return None if directory is None else directory.logs.get(partition)
+def directory_of(
+    directories: Sequence[LogDirectory], partition: TopicPartition
+) -> LogDirectory | None:
+    """Return the directory with a replica's log, served or damaged."""
+    for directory in directories:
+        if partition in directory.logs or partition in directory.damaged:
+            return directory
+    return None
+
+
+def drop_copy(store: NodeLogStore, fs: FileSystem, partition: TopicPartition) -> None:
+    """Delete the copy of a moving replica, if there is one; its files are removed later."""
+    for directory in store.log_directories:
+        if partition in directory.futures and directory.offline is None:
+            try:
+                store.doomed.append((directory, drop_future(fs, directory, partition)))
+                store.unsettled[directory.path] = directory
+            except StorageError as error:
+                store.directory_failed(directory, error)
 
 
 def _texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:

@@ -119,8 +119,12 @@ class Maintenance:
             self._disk_failed(any_log, error)
 
     def _apply_retention(self, now_ms: int, wall_ms: int) -> None:
+        """Remove old segments, but as in Kafka not of a replica that moves to another directory."""
+        moving = {partition: None for each in self._online() for partition in each.futures}
         for directory in self._online():
             for partition, log in list(directory.logs.items()):
+                if partition in moving:
+                    continue
                 before = len(log.segments)
                 try:
                     apply_retention(log, wall_ms)

@@ -244,6 +244,24 @@ EVENTS: Final[Mapping[str, Event]] = {
     "stray_log_set_aside": Event(
         "WARN", "storage", "A log that is not a replica of this node was renamed."
     ),
+    "replica_move_started": Event(
+        "INFO", "storage", "A replica begins to move to another log directory."
+    ),
+    "replica_move_resumed": Event(
+        "INFO", "storage", "A start continues a move, from the end of its copy."
+    ),
+    "replica_move_cancelled": Event(
+        "INFO", "storage", "A move ended by a request; the replica stays where it is."
+    ),
+    "replica_moved": Event(
+        "INFO", "storage", "A replica is served from its new log directory from now on."
+    ),
+    "replica_copy_dropped": Event(
+        "WARN", "storage", "The copy of a moving replica is damaged and was removed."
+    ),
+    "replica_copy_set_aside": Event(
+        "WARN", "storage", "A second log or copy of a replica was renamed; `reason` has the cause."
+    ),
     "log_directory_offline": Event("ERROR", "storage", "A disk failed: its logs are not served."),
     "log_directory_full": Event("ERROR", "storage", "Appends are refused until there is room."),
     "log_directory_has_room": Event("INFO", "storage", "Appends are accepted again."),

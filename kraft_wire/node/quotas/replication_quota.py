@@ -3,7 +3,8 @@
 It is Apache Kafka's `ReplicationQuotaManager`. `leader.replication.throttled.rate` bounds what a
 broker sends of the listed partitions to followers, `follower.replication.throttled.rate` what it
 fetches of them. Both are dynamic settings of the broker, or of all brokers; the lists are settings
-of topics, `partition:broker,...` or `*`.
+of topics, `partition:broker,...` or `*`. Moves between log directories have a rate without lists,
+`replica.alter.log.dirs.io.max.bytes.per.second` (KIP-113).
 """
 
 from collections.abc import Mapping
@@ -32,9 +33,9 @@ class SimpleRate(Rate):
 class ReplicationQuota:
     """One of the two throttles of a broker (`broker.replication.throttle`)."""
 
-    def __init__(self, role: str, broker_id: int, windows: Windows) -> None:
-        """`role`: leader or follower."""
-        self._rate_key = f"{role}.replication.throttled.rate"
+    def __init__(self, role: str, broker_id: int, windows: Windows, *, rate_key: str = "") -> None:
+        """`role`: leader, follower, or move, which has no lists and a rate of another name."""
+        self._rate_key = rate_key or f"{role}.replication.throttled.rate"
         self._list_key = f"{role}.replication.throttled.replicas"
         self._broker_id = broker_id
         self._bound = _UNBOUNDED

@@ -6,7 +6,8 @@ metadata: at most 2,250 replicas in a request, one request at a time, a tenth of
 first of them, as in release 4.3.1. A failed request is sent again after a pause that doubles.
 
 A broker with one directory checks once: its controller knows the directory of later replicas, but
-replicas from before directories had ids have none. Not here: which directory (`log_store`).
+replicas from before directories had ids have none. A replica that moves to another directory is
+reported there before it is served from there (`assign`). Not here: which directory (`log_store`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -65,6 +66,8 @@ class DirectoryAssignments:
         self._in_flight: dict[_Replica, Uuid] = {}
         self._unplaced: dict[_Replica, None] = {}
         """Replicas without a log, because no disk accepted one; it may be created later."""
+        self._moving: dict[_Replica, Uuid] = {}
+        """Directories of replicas that are about to be served from there."""
         self._failures = 0
         self._asked = 0
         self._due_ms = 0
@@ -75,7 +78,7 @@ class DirectoryAssignments:
     def published(self, delta: MetadataDelta, now_ms: int) -> None:
         """Compare changed replicas with their directories; all replicas the first time."""
         new = self._image = delta.after
-        if new.finalized_features.get(METADATA_VERSION, 0) < DIRECTORIES_FROM:
+        if not self._reports:
             return
         if self._has_looked and len(self._directories) == 1:
             return
@@ -101,6 +104,49 @@ class DirectoryAssignments:
     def stop(self) -> None:
         """Do nothing: no client waits here."""
 
+    # -- moves between directories (`broker.ports.ReplicaPlaces`) ----------------------------------
+
+    def assign(self, partition: TopicPartition, path: str, now_ms: int) -> None:
+        """Report a directory for a replica instead of its log's, until `release`."""
+        topic = self._image.topic(partition.topic)
+        assert topic is not None, partition
+        self._moving[topic.topic_id, partition.partition] = self._id_at(path)
+        if self._reports:
+            self._look(topic, partition.partition, now_ms)
+
+    def is_assigned(self, partition: TopicPartition, path: str) -> bool:
+        """Return whether the metadata has this directory, or has no directories at all."""
+        if not self._reports:
+            return True
+        topic = self._image.topic(partition.topic)
+        if topic is None:
+            return False
+        replica, wanted = (topic.topic_id, partition.partition), self._id_at(path)
+        # An older report in flight may still change it.
+        is_settled = self._in_flight.get(replica, wanted) == wanted
+        return is_settled and self._reported_directory(replica) == wanted
+
+    def release(self, topic_id: Uuid, partition: int, now_ms: int) -> None:
+        """Report the directory of a replica's log again."""
+        moving = self._moving.pop((topic_id, partition), None)
+        topic = self._image.topic_by_id(topic_id)
+        if moving is None or topic is None or not self._reports:
+            return
+        if self._reported_directory((topic_id, partition)) is not None:
+            self._ready.pop((topic_id, partition), None)
+            self._look(topic, partition, now_ms)
+
+    @property
+    def _reports(self) -> bool:
+        """Whether the metadata can have directories of replicas."""
+        return self._image.finalized_features.get(METADATA_VERSION, 0) >= DIRECTORIES_FROM
+
+    def _id_at(self, path: str) -> Uuid:
+        meta = next(each.meta for each in self._directories if each.path == path)
+        assert meta is not None, path
+        assert meta.directory_id is not None, path
+        return meta.directory_id
+
     # -- what lies where -------------------------------------------------------------------------
 
     def _look_at_topic(self, topic: TopicImage, numbers: Sequence[int], now_ms: int) -> None:
@@ -114,7 +160,8 @@ class DirectoryAssignments:
     def _look(self, topic: TopicImage, number: int, now_ms: int) -> None:
         """Add one replica's directory to the report, unless the metadata has it."""
         replica = topic.topic_id, number
-        actual = self._directory_of(TopicPartition(topic.name, number))
+        name = TopicPartition(topic.name, number)
+        actual = self._moving.get(replica) or self._directory_of(name)
         if actual is None:
             self._unplaced[replica] = None
         elif actual == self._reported_directory(replica):
@@ -161,6 +208,8 @@ class DirectoryAssignments:
             told = self._reported_directory(replica)
             if told is None or told == directory_id:
                 continue
+            if self._moving.get(replica, directory_id) != directory_id:
+                continue  # reported before its move, and refused
             target = self._in_flight if len(self._in_flight) < ASSIGNMENTS_MAX else self._ready
             target[replica] = directory_id
         self._due_ms = now_ms
