@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.node.disks.compaction import LogCleaner
-from kraft_wire.node.disks.log_store import NodeLogStore
+from kraft_wire.node.disks.log_store import NodeLogStore, drop_copy
 from kraft_wire.node.disks.maintenance import Maintenance
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
+from kraft_wire.storage.directory.future_logs import create_future
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
@@ -322,3 +323,15 @@ def test_each_call_compacts_the_dirtiest_log_until_none_is_due(drawn: list[Drawn
         assert len(compacted) == min(1, len(due)), (due, compacted)
         assert all(due.get(name) == max(due.values()) for name in compacted), (due, compacted)
     assert all(dirty_share(cleaning, log) is None for log in logs.values())
+
+
+def test_replica_that_moves_to_another_directory_waits_until_the_move_is_over() -> None:
+    """As in Kafka (`LogManager.abortAndPauseCleaning`): its copy has the records of before."""
+    cleaning = Cleaning(2)
+    write(cleaning.log("a"), 12)
+    partition = TopicPartition("a", 0)
+    topic_id = cleaning.directories[0].logs[partition].topic_id
+    create_future(cleaning.directories[1], partition, topic_id, CONFIG, 1)
+    assert [cleaning.tick() for _ in range(3)] == [[]] * 3
+    drop_copy(cleaning.store, cleaning.fs, partition)
+    assert cleaning.tick() == ["a"]

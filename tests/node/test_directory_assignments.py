@@ -229,3 +229,42 @@ def test_answers_to_what_nobody_asked_change_nothing() -> None:
     broker.reply()
     broker.reply()
     assert broker.advance(200_000) == []
+
+
+def test_target_of_a_move_is_told_instead_of_the_logs_directory_until_the_move_is_over() -> None:
+    broker, name, t = Broker(), TopicPartition("t", 0), id_of("t")
+    broker.put(0, "t", 0)
+    broker.publish({"t": [FIRST]})
+    assert broker.advance(1_000) == []
+    broker.assignments.assign(name, str(SECOND), broker.now_ms)
+    assert broker.advance(100) == [[(SECOND, t, 0)]]
+    assert not broker.assignments.is_assigned(name, str(SECOND)), "asked, but not answered"
+    broker.reply()
+    broker.publish({"t": [SECOND]})
+    assert broker.assignments.is_assigned(name, str(SECOND))
+    assert broker.advance(1_000) == [], "the log is still in the first directory"
+    broker.assignments.release(t, 0, broker.now_ms)
+    assert broker.advance(100) == [[(FIRST, t, 0)]], "a cancelled move is undone"
+
+
+def test_report_from_before_a_move_is_awaited_and_not_repeated() -> None:
+    """A broker that died in a move reports its log's directory at the start, then moves again."""
+    broker, name = Broker(), TopicPartition("t", 0)
+    broker.put(0, "t", 0)
+    broker.publish({"t": [SECOND]})
+    assert broker.advance(100) == [[(FIRST, id_of("t"), 0)]]
+    broker.assignments.assign(name, str(SECOND), broker.now_ms)
+    assert not broker.assignments.is_assigned(name, str(SECOND)), "it may still be changed"
+    broker.reply(ErrorCode.NOT_CONTROLLER)
+    assert broker.advance(60_000) == []
+    assert broker.assignments.is_assigned(name, str(SECOND))
+
+
+def test_levels_without_directories_have_nothing_to_assign() -> None:
+    broker, name = Broker(), TopicPartition("t", 0)
+    broker.put(0, "t", 0)
+    broker.publish({"t": [MIGRATING_DIRECTORY]}, level=10)
+    broker.assignments.assign(name, str(SECOND), broker.now_ms)
+    assert broker.assignments.is_assigned(name, str(SECOND))
+    broker.assignments.release(id_of("t"), 0, broker.now_ms)
+    assert broker.advance(60_000) == []
