@@ -456,6 +456,14 @@ def test_replica_that_does_not_exist_yet_goes_to_the_wished_directory() -> None:
     assert set(actual(quorum, "u")) == {FIRST}, "the fewest are there"
 
 
+def test_wishes_for_replicas_that_never_come_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraft_wire.node.disks.replica_copies._PREFERRED_MAX", 2)
+    quorum = cluster()
+    for number in (0, 1, 1, 2):
+        alter(quorum, OTHER, number)
+    assert list(node_of(quorum).store.preferred) == [("t", 1), ("t", 2)]
+
+
 def test_segments_of_a_moving_replica_are_not_removed() -> None:
     quorum = alone(**ONE_BATCH, log_retention_check_interval_ms="100", log_retention_bytes="1")
     slow(quorum)

@@ -6,6 +6,7 @@ copy is dropped: the replica's own log has all that it had.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from kraft_wire.broker.ports import PartitionLog
 from kraft_wire.model import ReportEvent, StorageError, TopicPartition
@@ -18,6 +19,9 @@ from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.segment import CorruptLog
 
 __all__ = ["NodeReplicaCopies"]
+
+_PREFERRED_MAX: Final = 10_000
+"""Replicas that may never be created: of more, the first are forgotten."""
 
 
 class NodeReplicaCopies:
@@ -119,7 +123,10 @@ class NodeReplicaCopies:
 
     def prefer(self, partition: TopicPartition, path: str) -> None:
         """Create the log of a replica in this directory, if it is created later."""
-        self._store.preferred[partition] = path
+        preferred = self._store.preferred
+        preferred[partition] = path
+        if len(preferred) > _PREFERRED_MAX:
+            del preferred[next(iter(preferred))]
 
     def _target_of(self, partition: TopicPartition) -> LogDirectory | None:
         for directory in self._store.log_directories:
