@@ -187,7 +187,7 @@ class ReplicaMoves:
         self._env.places.release(partition.topic_id, partition.partition, now_ms)
 
     def _step(self, move: _Move, now_ms: int, wall_ms: int) -> None:
-        """Copy one read, or go on to the next state."""
+        """Copy one read, or enter the next state."""
         move.due_ms = now_ms + _PAUSE_MS
         if not move.replica.has_equal_end:
             if self._env.throttle.is_exceeded(now_ms):
@@ -218,7 +218,7 @@ class ReplicaMoves:
         return True
 
     def _advance(self, move: _Move, now_ms: int, wall_ms: int) -> None:
-        """Go on to the next states, at equal ends."""
+        """Enter the next states, at equal ends."""
         if move.state is MoveState.COPYING:
             self._enter(move, MoveState.QUEUED)
             self._env.places.assign(move.name, move.path, now_ms)

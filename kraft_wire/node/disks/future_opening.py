@@ -1,11 +1,11 @@
 """Which logs are current at a start, after a stop in the middle of a move between directories.
 
-A copy whose replica has its log elsewhere stays, and the move goes on. A copy alone becomes the log
-if it is marked as complete: the promotion was interrupted between its two renames
+A copy whose replica has its log elsewhere stays, and the move continues. A copy alone becomes the
+log if it is marked as complete: the promotion was interrupted between its two renames
 (`storage.directory.future_logs`). So it does if the metadata has the replica in its directory, as
-in Kafka. Any other copy is kept aside, as a stray. Two directories
-of one replica's name, as release 4.3.1 may leave them, are decided by the metadata, too: that
-release assigns the new directory before it renames the copy.
+in Kafka. Any other copy is kept aside, as a stray. Two directories of one replica's name, as
+release 4.3.1 may leave them, are decided by the metadata, too: that release assigns the new
+directory before it renames the copy.
 
 Not here: copies and logs of other nodes' partitions, which `opening` has set aside before.
 """
