@@ -29,7 +29,7 @@ ALLOWED: dict[str, Any] = json.loads(
 MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 PUBLIC_METHODS_MAX = 12
-HOST_LINES_MAX = 1570
+HOST_LINES_MAX = 1600
 """With the process, its listeners and descriptors, framing and the send queue."""
 
 BANNED_NAMES = {

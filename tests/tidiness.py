@@ -250,7 +250,7 @@ def figures() -> list[tuple[str, str, str]]:
             (f"asserts per function, {package}", f"{asserts_per_function(package):.2f}", ">= 1.0")
         )
     hosts = sum(module.lines for module in modules() if module.package == "server")
-    rows.append(("lines of the host (server/)", str(hosts), "<= 1570"))
+    rows.append(("lines of the host (server/)", str(hosts), "<= 1600"))
     return rows
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from kraft_wire.node.config.node_config import Listener
 from kraft_wire.node.disks.opening import StartError
 
-__all__ = ["bound_sockets", "refusal"]
+__all__ = ["bound_sockets", "starting"]
 
 
 @contextmanager
@@ -26,20 +26,22 @@ def bound_sockets(
             bound.append((listener, sock))
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.setblocking(False)
-            try:
+            with starting(listener):
                 sock.bind((listener.host, listener.port))
-            except OSError as error:
-                raise refusal(listener, error) from error
         yield bound
     finally:
         for _, sock in bound:
             sock.close()
 
 
-def refusal(listener: Listener, error: OSError) -> StartError:
-    """Return what is said of a listener whose socket cannot be bound, or cannot listen.
+@contextmanager
+def starting(listener: Listener) -> Iterator[None]:
+    """Raise StartError for an OSError of a socket that binds or listens.
 
     Two sockets may be bound to one port with SO_REUSEADDR; only the first of them can listen.
     """
-    place = f"{listener.name}://{listener.host}:{listener.port}"
-    return StartError(f"cannot listen on {place}: {error.strerror or error}")
+    try:
+        yield
+    except OSError as error:
+        place = f"{listener.name}://{listener.host}:{listener.port}"
+        raise StartError(f"cannot listen on {place}: {error.strerror or error}") from error

@@ -14,7 +14,7 @@ from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.node import Node
 from kraft_wire.server.accepting import Acceptor
 from kraft_wire.server.host import Host
-from kraft_wire.server.listening import refusal
+from kraft_wire.server.listening import starting
 from kraft_wire.server.process import ServerProcess
 
 __all__ = ["Serving"]
@@ -45,8 +45,7 @@ class Serving:
     def listen(self, ready: Callable[[], None]) -> None:
         """Accept peers of the quorum, and clients after ServeClients; then call `ready`.
 
-        Errors: StartError for a port that another process listens on by now. If it is one for
-        clients, the process ends.
+        Errors: StartError for a port that is taken; if clients' port is, the process ends.
         """
         early = self._node.config.controller_listeners
 
@@ -65,10 +64,8 @@ class Serving:
         backlog = self._node.config.settings.integer("socket.listen.backlog.size")
         for listener, acceptor in acceptors:
             if not self.host.is_stopping:
-                try:
+                with starting(listener):
                     acceptor.listen(backlog)
-                except OSError as error:
-                    raise refusal(listener, error) from error
 
     def _resume(self) -> None:
         for _, each in self._acceptors:
