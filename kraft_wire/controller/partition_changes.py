@@ -187,13 +187,17 @@ class PartitionChange:
         self.removing_replicas = self.adding_replicas = ()
 
     def _find_elr(self) -> None:
-        """Keep replicas eligible that leave a too small ISR, unless their logs may be cut."""
+        """Keep replicas eligible that leave a too small ISR, unless their logs may be cut.
+
+        A replica that a reassignment removes is not eligible: if it became one again, it could lead
+        with an empty log. Release 4.3.1 keeps it eligible.
+        """
         if not self._elections.keeps_elr:
             return
         if len(self.isr) >= self._elections.min_isr:
             self._elr = ()
             return
-        candidates = sorted({*self._elr, *self.before.isr})
+        candidates = sorted({*self._elr, *self.before.isr} & {*self.replicas})
         self._elr = _without(candidates, (*self.isr, *self.unclean_shutdown))
         assert not {*self._elr} & {*self.isr}, self._elr
 

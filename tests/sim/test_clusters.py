@@ -3,7 +3,7 @@
 `cluster_seeds.txt` holds the seeds that once failed, each with its story; they run first, as they
 were drawn before there was upkeep. Those of `cluster_upkeep_seeds.txt` are drawn with it, and those
 of `cluster_transaction_seeds.txt` with transactions besides, those of `long_transaction_seeds.txt`
-for twice as many events.
+for twice as many events, those of `cluster_elr_seeds.txt` with eligible leader replicas.
 """
 
 from collections import Counter
@@ -51,6 +51,12 @@ def test_long_seed_with_transactions_that_once_failed_holds_every_invariant(seed
     assert run_plan(plan).failure is None
 
 
+@pytest.mark.parametrize("seed", kept_seeds(__file__, "cluster_elr_seeds.txt"))
+def test_seed_with_eligible_replicas_that_once_failed_holds_every_invariant(seed: int) -> None:
+    plan = drawn(seed, events=4_000, nodes=None, brokers=0, focus="eligible-replicas")
+    assert run_plan(plan).failure is None
+
+
 @pytest.mark.parametrize("seeds", BATCHES, ids=lambda batch: f"{batch[0]}-{batch[-1]}")
 def test_fresh_seeds_with_transactions_hold_every_invariant_and_settle(seeds: range) -> None:
     for seed in seeds:
@@ -70,7 +76,7 @@ def test_fresh_seeds_hold_every_invariant_and_settle(seeds: range) -> None:
 
 def test_seeds_with_eligible_replicas_hold_every_invariant_and_elect_them() -> None:
     marks: Counter[str] = Counter()
-    for seed in (9_500_001, 9_500_008):
+    for seed in (9_500_002, 9_500_008):
         plan = drawn(seed, events=3_000, nodes=None, brokers=0, focus="eligible-replicas")
         result = run_plan(plan)
         assert result.failure is None
