@@ -160,7 +160,7 @@ class NodeSettings:
 
 def topic_values(own: Mapping[str, str], settings: NodeSettings) -> dict[str, ConfigValue]:
     """Return the value in force of every topic key, given the values that the topic sets itself."""
-    return {name: topic_sources(key, own, settings)[0].value for name, key in _VALUED.items()}
+    return {name: topic_sources(key, own, settings)[0].value for name, key in TOPIC_KEYS.items()}
 
 
 def topic_sources(
@@ -206,6 +206,3 @@ def _with_both_ids(file: Mapping[str, str]) -> dict[str, str]:
 
 def _candidates(name: str) -> tuple[str, ...]:
     return (name, *_BROKER_SYNONYMS.get(name, ()))
-
-
-_VALUED: Final = {name: key for name, key in TOPIC_KEYS.items() if not key.internal}

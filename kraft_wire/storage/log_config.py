@@ -14,6 +14,8 @@ __all__ = ["LogConfig"]
 
 _LONG_MAX = (1 << 63) - 1
 _WEEK_MS = 7 * 24 * 3600 * 1000
+_INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
+"""Replaces `segment.bytes`, without its lower limit; Kafka Streams' tests use it."""
 
 
 @frozen(kw_only=True)
@@ -76,6 +78,11 @@ class LogConfig:
             text = texts.get(key)
             if text is not None:
                 values[setting.name] = _parsed(key, text, setting.default)
+        internal = texts.get(_INTERNAL_SEGMENT_BYTES)
+        if internal is not None:
+            given = _parsed(_INTERNAL_SEGMENT_BYTES, internal, 0)
+            assert isinstance(given, int), internal
+            values["segment_bytes"] = max(1, given)  # it has no bounds
         return cls(**values, texts=dict(texts))  # type: ignore[arg-type]  # typed by default
 
 

@@ -149,10 +149,12 @@ def test_the_default_of_a_topic_is_named_as_the_brokers_coarsest_key() -> None:
         assert (found.name, found.source) == (name, BUILT_IN)
 
 
-def test_internal_keys_of_topics_have_no_value_in_force() -> None:
-    shown = topic_values({}, NodeSettings()).keys()
-    assert {name for name, key in TOPIC_KEYS.items() if key.internal} == TOPIC_KEYS.keys() - shown
-    assert TOPIC_KEYS.keys() - shown
+def test_internal_keys_of_topics_have_only_the_value_that_the_topic_sets() -> None:
+    internal = [name for name, key in TOPIC_KEYS.items() if key.internal]
+    usual = topic_values({}, NodeSettings())
+    assert [usual[name] for name in internal] == [None] != []
+    own = topic_values({"internal.segment.bytes": "2000"}, NodeSettings())
+    assert own["internal.segment.bytes"] == 2_000
 
 
 def test_node_id_and_its_old_name_stand_for_each_other() -> None:

@@ -43,3 +43,19 @@ def test_booleans_are_words_of_any_case(text: str, value: bool) -> None:
 def test_what_is_neither_true_nor_false_is_refused() -> None:
     with pytest.raises(ValueError, match="'yes' is neither true nor false"):
         LogConfig.from_mapping({"unclean.leader.election.enable": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("texts", "segment_bytes"),
+    [
+        ({"internal.segment.bytes": "2000"}, 2_000),
+        ({"internal.segment.bytes": "2000", "segment.bytes": "1048576"}, 2_000),
+        ({"segment.bytes": "1048576"}, 1_048_576),
+        ({"internal.segment.bytes": "-5"}, 1),
+    ],
+)
+def test_internal_size_of_segments_replaces_the_usual_one(
+    texts: dict[str, str], segment_bytes: int
+) -> None:
+    """`LogConfig.segmentSize` of 4.3.1; its own tests of Kafka Streams depend on it."""
+    assert LogConfig.from_mapping(texts).segment_bytes == segment_bytes
