@@ -27,7 +27,6 @@ from kraft_wire.wire.generated.metadata import (
     MetadataResponse,
 )
 from tests.apache.secured_node import SecuredApache, sasl_settings
-from tests.apache.test_our_broker_on_apaches_controller import WITHOUT
 from tests.broker_process import BrokerProcess
 from tests.ports import free_port
 from tests.server.test_renewed_links import CLOSED, LOGGED_IN, RENEWED, SESSION_MS, counts
@@ -75,7 +74,6 @@ def both_makes(
     """Run a node of Apache's and a broker of ours that log in to each other at SECURE."""
     apache = SecuredApache(directory / "apache", "SASL_PLAINTEXT", settings)
     apache.directory.mkdir()
-    apache.format_options = [*apache.format_options, *WITHOUT]
     (directory / "ours").mkdir()
     ours = BrokerProcess(
         directory / "ours",

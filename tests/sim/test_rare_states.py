@@ -12,8 +12,8 @@ from kraft_wire.sim.runs.run import run_plan
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.workload import Workload
 
-SEEDS = (5, 42, 90, 91, 101, 106)
-TRANSACTION_SEEDS = (3, 5)
+SEEDS = (5, 42, 90, 101, 106, 116)
+TRANSACTION_SEEDS = (5, 14)
 ELSEWHERE = {
     "aborted record removed",
     "log start at an epoch's end",

@@ -15,16 +15,21 @@ from kraft_wire.storage.directory.future_logs import (
     drop_future,
     future_name,
     promote,
+    set_future_aside,
 )
 from kraft_wire.storage.directory.log_directory import (
     LogDirectory,
     note_compaction,
     partition_of_future,
+    set_damaged_aside,
 )
 from kraft_wire.storage.directory.meta_properties import MetaProperties
 from kraft_wire.storage.files import remove_tree, replace_file
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.stored_records import UnreadableRecords
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.storage.making import (
     PARTITION,
     TOPIC_ID,
@@ -327,3 +332,71 @@ def test_adopted_copy_is_there_after_a_power_failure() -> None:
     adopt(fs, target, PARTITION, 1)
     (again,) = opened(fs.crashed(()), B)
     assert contents(again.logs[PARTITION]) == records
+
+
+def test_copy_on_a_failed_disk_cannot_be_dropped() -> None:
+    fs = SimFileSystem()
+    _, target = moving(fs)
+    target.offline = StorageError("write", B, "Input/output error")
+    with pytest.raises(StorageError) as refused:
+        drop_future(fs, target, PARTITION)
+    assert refused.value is target.offline
+    assert PARTITION in target.futures
+
+
+def test_copies_that_are_kept_aside_one_after_the_other_are_all_kept() -> None:
+    fs = SimFileSystem()
+    source, target = moving(fs)
+    name, paths = COPY.rpartition("/")[2], []
+    for _ in range(3):
+        paths.append(set_future_aside(fs, target, name))
+        create_future(target, PARTITION, TOPIC_ID, SMALL, 1)
+    stem = COPY.removesuffix("-future")
+    assert paths == [f"{stem}-stray", f"{stem}1-stray", f"{stem}2-stray"]
+    assert all(fs.is_directory(path) for path in paths)
+    assert PARTITION in source.logs
+
+
+def test_log_that_cannot_be_decoded_is_not_compacted_after_its_move_either() -> None:
+    fs = SimFileSystem()
+    source, target = moving(fs)
+    batch = RecordBatch(memoryview(contents(source.logs[PARTITION])[3]))
+    problem = UnreadableRecords(f"{A}/t-0", batch, CorruptRecordBatch("not compressed by zstd"))
+    source.unreadable[PARTITION] = problem
+    promote(fs, source, target, PARTITION, 1)
+    assert target.unreadable[PARTITION] is problem
+
+
+def test_directory_that_only_looks_like_a_copy_is_left_alone() -> None:
+    fs = SimFileSystem()
+    moving(fs)
+    fs.make_directory(f"{B}/notes-future")
+    _, target = opened(fs)
+    assert target.futures.keys() == {PARTITION}
+    assert target.refused_futures == {}
+    assert fs.is_directory(f"{B}/notes-future")
+
+
+def test_damaged_logs_that_are_set_aside_one_after_the_other_are_all_kept() -> None:
+    fs = SimFileSystem()
+    (directory,) = opened(fs, A)
+    paths = []
+    for _ in range(3):
+        fs.make_directory(f"{A}/{PARTITION}")
+        directory.damaged[PARTITION] = StorageError("open", f"{A}/{PARTITION}", "damaged")
+        paths.append(set_damaged_aside(fs, directory, PARTITION))
+    assert len({*paths}) == 3
+    assert all(fs.is_directory(path) for path in paths)
+    assert directory.damaged == {}
+
+
+def test_epoch_that_began_before_the_logs_first_record_is_named_once() -> None:
+    """A copy still has the older records of the epoch that is the log's first one."""
+    fs = SimFileSystem()
+    source, target = moving(fs)
+    log, copy = source.logs[PARTITION], target.futures[PARTITION]
+    log.advance_log_start_offset(Offset(2))
+    log.epochs.restore([(LeaderEpoch(0), Offset(2)), *log.epochs.entries[1:]])
+    epochs = copy.epochs.entries
+    promote(fs, source, target, PARTITION, 1)
+    assert log.epochs.entries == epochs

@@ -51,6 +51,7 @@ _FIRST_SOFTWARE_VERSION: Final = 3
 _CORRELATION_IDS: Final = (1 << 31) - 1
 """The last one is that of logins, whose answers the node does not see."""
 _LINE_EVERY_MS: Final = 1_000
+_OTHER_CLUSTER: Final = int(ErrorCode.INCONSISTENT_CLUSTER_ID)
 """Limits the log lines about one peer's mistakes."""
 
 
@@ -217,7 +218,7 @@ class PeerChannels:
                 field=problem.field,
                 byte=problem.byte,
             )
-        if getattr(answer, "error_code", ErrorCode.NONE) == ErrorCode.INCONSISTENT_CLUSTER_ID:
+        if getattr(answer, "error_code", 0) == _OTHER_CLUSTER:
             self._warn(peer, now_ms, "peer_of_another_cluster")
         return [ResponseReceived(asked.request_id, answer)]
 
