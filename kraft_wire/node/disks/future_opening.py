@@ -96,17 +96,17 @@ def _resolve(
 ) -> list[tuple[LogDirectory, str]]:
     """Keep a copy, make it the log, set it aside, or drop it, which returns its directory."""
     copy = directory.futures[partition]
-    told = place(partition, copy.topic_id)
+    assigned = place(partition, copy.topic_id)
     holders = _holders(directories, partition)
     first = next(each for each in directories if partition in each.futures)
-    if told is None:
+    if assigned is None:
         reason = "not a replica of this node"
     elif directory in holders or first is not directory or not any(copy.topic_id):
         return [(directory, drop_future(fs, directory, partition))]
     elif holders:
         unmark(fs, copy)
         return []
-    elif is_complete(fs, copy) or told in (_id_of(directory), MIGRATING_DIRECTORY):
+    elif is_complete(fs, copy) or assigned in (_id_of(directory), MIGRATING_DIRECTORY):
         adopt(fs, directory, partition, wall_ms)
         report("replica_moved", partition=partition, directory=directory.path)
         return []
@@ -139,13 +139,13 @@ def _keep_one(
 ) -> None:
     holders = _holders(directories, partition)
     known = [each.logs[partition] for each in holders if partition in each.logs]
-    told = place(partition, known[0].topic_id if known else Uuid(bytes(16)))
-    if all(_id_of(each) != told for each in holders):
+    assigned = place(partition, known[0].topic_id if known else Uuid(bytes(16)))
+    if all(_id_of(each) != assigned for each in holders):
         paths = " and ".join(f"{each.path}/{partition}" for each in holders)
         reason = f"two logs of one replica: {paths}; remove the one from the disk that has failed"
         raise StorageError("open", f"{holders[-1].path}/{partition}", reason)
     for directory in holders:
-        if _id_of(directory) == told:
+        if _id_of(directory) == assigned:
             continue
         if partition in directory.logs:
             path = set_stray_aside(fs, directory, partition)
