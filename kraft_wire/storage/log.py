@@ -14,7 +14,7 @@ storage, and validation of clients' batches, which the broker does.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kraft_wire.frozen import maker
 from kraft_wire.model import (
@@ -40,7 +40,7 @@ from kraft_wire.storage.space import DiskSpace
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.records.record_batch import RecordBatch
 
-__all__ = ["Log", "PendingFlush"]
+__all__ = ["FIELDS", "Log", "PendingFlush"]
 
 
 class PendingFlush(NamedTuple):
@@ -67,35 +67,39 @@ _new_read = maker(LogRead)
 _new_slice = maker(FileSlice)
 
 
+FIELDS: Final = (
+    "_active",
+    "_bases",
+    "_cuts_count",
+    "_directory_changes",
+    "_directory_synced",
+    "_fs",
+    "_lower_cleaner_offset",
+    "_persist_recovery_point",
+    "_space",
+    "config",
+    "cut_bytes",
+    "directory",
+    "epochs",
+    "first_unflushed_ms",
+    "high_watermark",
+    "log_end_offset",
+    "log_start_offset",
+    "producer_states",
+    "recovery_point",
+    "rolled",
+    "segments",
+    "topic_id",
+    "topic_id_is_saved",
+    "topic_partition",
+)
+"""All fields of a `Log`; a compiled class has no `__slots__` to read them from."""
+
+
 class Log:
     """One partition's log. `recovery.open_log` makes one."""
 
-    __slots__ = (
-        "_active",
-        "_bases",
-        "_cuts_count",
-        "_directory_changes",
-        "_directory_synced",
-        "_fs",
-        "_lower_cleaner_offset",
-        "_persist_recovery_point",
-        "_space",
-        "config",
-        "cut_bytes",
-        "directory",
-        "epochs",
-        "first_unflushed_ms",
-        "high_watermark",
-        "log_end_offset",
-        "log_start_offset",
-        "producer_states",
-        "recovery_point",
-        "rolled",
-        "segments",
-        "topic_id",
-        "topic_id_is_saved",
-        "topic_partition",
-    )
+    __slots__ = FIELDS
 
     def __init__(
         self,

@@ -99,10 +99,6 @@ def test_names_are_those_of_kafka() -> None:
         assert partition_of_future(name) is None, name
 
 
-def test_fields_of_a_log_are_all_of_its_slots() -> None:
-    assert set(future_logs._FIELDS) == set(Log.__slots__)
-
-
 def test_promoted_copy_has_all_of_the_log_under_the_same_object() -> None:
     fs = SimFileSystem()
     source, target = moving(fs)

@@ -51,8 +51,8 @@ _FIRST_SOFTWARE_VERSION: Final = 3
 _CORRELATION_IDS: Final = (1 << 31) - 1
 """The last one is that of logins, whose answers the node does not see."""
 _LINE_EVERY_MS: Final = 1_000
-_OTHER_CLUSTER: Final = int(ErrorCode.INCONSISTENT_CLUSTER_ID)
 """Limits the log lines about one peer's mistakes."""
+_OTHER_CLUSTER: Final = int(ErrorCode.INCONSISTENT_CLUSTER_ID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -266,9 +266,8 @@ class DecisionIsAllowed(LogSignals):
         left = {*before["isr"], *before.get("eligible_leader_replicas", ())}
         self._must(set(elr) <= left - {*isr}, record, "eligible", elr, "after", before)
         self._must(set(elr) <= {*after["replicas"]}, record, "eligible", elr, "of", after)
-        if isr or last:
-            is_last = len(last) == 1 and not isr
-            self._must(not last or is_last, record, "last leader", last, "after", before)
+        is_last = not last or (len(last) == 1 and not isr)
+        self._must(is_last, record, "last leader", last, "after", before)
 
     def _is_active(self, broker_id: int) -> bool:
         """Return whether a broker is registered, unfenced, and not about to stop."""

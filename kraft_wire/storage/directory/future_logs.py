@@ -22,12 +22,13 @@ from kraft_wire.model import LeaderEpoch, Offset, StorageError, TopicPartition, 
 from kraft_wire.storage.directory.log_directory import (
     DELETE_SUFFIX,
     FUTURE_SUFFIX,
-    STRAY_SUFFIX,
     LogDirectory,
+    partition_of_future,
     path_aside,
+    stray_path,
 )
 from kraft_wire.storage.files import FileSystem, remove_tree, replace_file
-from kraft_wire.storage.log import Log
+from kraft_wire.storage.log import FIELDS, Log
 from kraft_wire.storage.log_config import LogConfig
 
 __all__ = [
@@ -47,33 +48,6 @@ NAME_LENGTH_MAX: Final = 255
 
 _COMPLETE: Final = "copy-is-complete"
 """The file that marks a copy which is about to replace its replica's log."""
-_FIELDS: Final = (
-    "_active",
-    "_bases",
-    "_cuts_count",
-    "_directory_changes",
-    "_directory_synced",
-    "_fs",
-    "_lower_cleaner_offset",
-    "_persist_recovery_point",
-    "_space",
-    "config",
-    "cut_bytes",
-    "directory",
-    "epochs",
-    "first_unflushed_ms",
-    "high_watermark",
-    "log_end_offset",
-    "log_start_offset",
-    "producer_states",
-    "recovery_point",
-    "rolled",
-    "segments",
-    "topic_id",
-    "topic_id_is_saved",
-    "topic_partition",
-)
-"""All fields of a `Log`; a compiled one has no `__slots__`."""
 
 
 def future_name(partition: TopicPartition, topic_id: Uuid) -> str:
@@ -116,12 +90,10 @@ def set_future_aside(fs: FileSystem, directory: LogDirectory, name: str) -> str:
 
     `name` is that of its directory. `settle` is due. StorageError: nothing changed.
     """
-    stem, again = name.removesuffix(FUTURE_SUFFIX), 0
-    assert stem != name, name
-    path = f"{directory.path}/{stem}{STRAY_SUFFIX}"
-    while fs.exists(path):
-        again += 1
-        path = f"{directory.path}/{stem}{again}{STRAY_SUFFIX}"
+    moving = partition_of_future(name)
+    assert moving is not None, name
+    unique = name.removesuffix(FUTURE_SUFFIX).rpartition(".")[2]
+    path = stray_path(fs, directory.path, moving, unique)
     fs.rename(f"{directory.path}/{name}", path)
     directory.refused_futures.pop(name, None)
     for partition, log in list(directory.futures.items()):
@@ -259,7 +231,7 @@ def _continue_in(log: Log, copy: Log) -> None:
     A flush in progress has the files of before, and does not cover it.
     """
     cuts_count = log._cuts_count + 1
-    for name in _FIELDS:
+    for name in FIELDS:
         setattr(log, name, getattr(copy, name))
     log._cuts_count = cuts_count
     assert log.directory == copy.directory, log.directory

@@ -42,7 +42,6 @@ __all__ = [
     "FUTURE_SUFFIX",
     "LOCK",
     "METADATA_PARTITION",
-    "STRAY_SUFFIX",
     "LogDirectory",
     "log_bytes",
     "note_compaction",
@@ -51,13 +50,14 @@ __all__ = [
     "path_aside",
     "set_damaged_aside",
     "set_stray_aside",
+    "stray_path",
 ]
 
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
 DELETE_SUFFIX = "-delete"
-STRAY_SUFFIX = "-stray"
+_STRAY_SUFFIX = "-stray"
 FUTURE_SUFFIX = "-future"
 _NAME_BYTES_MAX = 255
 
@@ -482,11 +482,7 @@ def set_stray_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPar
     log = directory.logs[partition]
     log.close()
     assert partition != METADATA_PARTITION, partition
-    unique, again = log.topic_id.hex(), 0
-    path = path_aside(directory.path, partition, unique, STRAY_SUFFIX)
-    while fs.exists(path):  # it has been a stray before
-        again += 1
-        path = path_aside(directory.path, partition, f"{unique}{again}", STRAY_SUFFIX)
+    path = stray_path(fs, directory.path, partition, log.topic_id.hex())
     fs.rename(log.directory, path)
     directory.forget_log(partition)
     return path
@@ -495,12 +491,18 @@ def set_stray_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPar
 def set_damaged_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPartition) -> str:
     """Rename a damaged log, to keep it; return its new path. `settle` is due."""
     assert partition in directory.damaged, partition
-    path, again = path_aside(directory.path, partition, "0" * 32, STRAY_SUFFIX), 0
-    while fs.exists(path):
-        again += 1
-        path = path_aside(directory.path, partition, f"{again:032}", STRAY_SUFFIX)
+    path = stray_path(fs, directory.path, partition, "0" * 32)
     fs.rename(f"{directory.path}/{partition}", path)
     directory.forget_log(partition)
+    return path
+
+
+def stray_path(fs: FileSystem, parent: str, partition: TopicPartition, unique: str) -> str:
+    """Return a path for something that is kept aside, which no earlier stray has."""
+    path, again = path_aside(parent, partition, unique, _STRAY_SUFFIX), 0
+    while fs.exists(path):
+        again += 1
+        path = path_aside(parent, partition, f"{unique}{again}", _STRAY_SUFFIX)
     return path
 
 
