@@ -122,7 +122,7 @@ class Stage:
         data = build_batch(
             [Record(value=value, timestamp=0)],
             base_offset=self.t.end,
-            partition_leader_epoch=0,
+            partition_leader_epoch=self.t.leader_epoch,
             producer_id=7,
             producer_epoch=epoch,
             base_sequence=0,
@@ -131,9 +131,14 @@ class Stage:
         return self._appended(data, is_looked_at=is_looked_at)
 
     def marker(
-        self, epoch: int = 1, *, is_commit: bool = True, coordinator_epoch: int = 0
+        self,
+        epoch: int = 1,
+        *,
+        is_commit: bool = True,
+        coordinator_epoch: int = 0,
+        is_lost: bool = False,
     ) -> SeenBatch:
-        """A marker is appended."""
+        """A marker is appended, and committed unless it is lost with the only log that had it."""
         value = bytes(2) + coordinator_epoch.to_bytes(4, "big")
         data = build_batch(
             [Record(key=bytes([0, 0, 0, is_commit]), value=value, timestamp=0)],
@@ -144,7 +149,14 @@ class Stage:
             is_transactional=True,
             is_control=True,
         )
-        return self._appended(data, is_looked_at=True)
+        if not is_lost:
+            return self._appended(data, is_looked_at=True)
+        seen = self._appended(data, is_looked_at=False)
+        self.t.batches.pop()
+        self.t.ends.pop()
+        self.watch.appended(self.replica, seen)
+        self.over()
+        return seen
 
     def _appended(self, data: bytearray, *, is_looked_at: bool) -> SeenBatch:
         seen = self._lies_in(self.t, data)
@@ -343,12 +355,29 @@ def data_without_membership(stage: Stage) -> None:
 
 
 def data_behind_its_marker(stage: Stage) -> None:
+    _ends_in_the_older_protocol(stage)
+    stage.data()
+
+
+def data_behind_a_marker_in_its_leader_epoch(stage: Stage) -> None:
+    _ends_in_the_older_protocol(stage, is_lost=True)
+    stage.data(is_looked_at=False)  # in the marker's place
+    stage.data()
+
+
+def data_behind_a_committed_marker_of_the_former_leader(stage: Stage) -> None:
+    _ends_in_the_older_protocol(stage)
+    stage.t.leader_epoch += 1
+    stage.data()
+
+
+def _ends_in_the_older_protocol(stage: Stage, *, is_lost: bool = False) -> None:
+    """Its data keeps its epoch."""
     stage.record(EMPTY, 0)
     stage.record(ONGOING, 0, IN_T, rules=0)
     stage.data()
     stage.record(PREPARE_COMMIT, 0, IN_T, rules=0)
-    stage.marker(0)
-    stage.data()
+    stage.marker(0, is_lost=is_lost)
 
 
 def epoch_falls(stage: Stage) -> None:
@@ -517,6 +546,8 @@ PLANTS: list[tuple[str, Callable[[Stage], None]]] = [
     ("T08", second_epoch_in_an_open_transaction),
     ("T09", data_without_membership),
     ("T09", data_behind_its_marker),
+    ("T09", data_behind_a_marker_in_its_leader_epoch),
+    ("T09", data_behind_a_committed_marker_of_the_former_leader),
     ("T10", epoch_falls),
     ("T10", marker_with_the_epoch_of_the_data),
     ("T11", data_below_the_floor),
@@ -636,6 +667,15 @@ def two_of_one_epoch(stage: Stage) -> None:
     stage.record(COMMITTED, 0, rules=0)
     stage.record(ONGOING, 0, (("t", 1),), rules=0)
     stage.record(PREPARE_COMMIT, 0, (("t", 1),), rules=0)
+
+
+def test_a_leader_that_lacks_a_marker_continues_the_transaction() -> None:
+    """T09: the marker was lost with the former leader; the coordinator will send it again."""
+    stage = Stage()
+    _ends_in_the_older_protocol(stage, is_lost=True)
+    stage.t.leader_epoch += 1
+    stage.data()
+    stage.marker(0)
 
 
 def test_late_marker_of_the_older_protocol_may_be_of_an_earlier_transaction() -> None:

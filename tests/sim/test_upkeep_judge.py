@@ -539,6 +539,13 @@ def test_what_is_due_and_not_done_is_told() -> None:
     assert compactable().overdue() is not None
     assert compactable(dirty_percent=50).overdue() is None
     assert compactable(compaction_lag_ms=WALL_MS).overdue() is None
+    for lag_ms, is_due in ((0, True), (1, False)):  # the file's age is not known
+        emptied = Stage("compact", compaction_lag_ms=lag_ms)
+        emptied.segment(0, batch(0, (b"a", b"0")))
+        emptied.segment(1, batch(1, (b"a", b"1")), batch(2, (b"a", b"2")))
+        emptied.segment(3, ACTIVE)
+        emptied.compacts(0)
+        assert (emptied.overdue() is not None) == is_due
     sized = Stage("keep-bytes", retention_bytes=len(TWO))
     sized.segment(0, ONE)
     sized.segment(2, TWO)

@@ -232,9 +232,14 @@ class UpkeepJudge:
     ) -> str | None:
         """Return a superseded record whose log has enough dirty bytes.
 
-        A segment with a newer record of its key was never compacted, nor were later segments.
+        A segment with a newer record of its key was never compacted, nor were later segments. A
+        segment that a pass has emptied is as old as its file, so `min.compaction.lag.ms` may hold
+        it, if the process died before it wrote the cleaner checkpoint.
         """
         limit = limit_of(watch, segments)
+        if rules.min_lag_ms:
+            emptied = (each.base_offset for each in segments[:-1] if not each.batches)
+            limit = min(limit, next(emptied, limit))
         if watch.truth.has_open_transaction and limit > watch.log_start:
             # A record below the log start may still count, as in 4.3.1.
             first, _ = open_transactions([b for each in segments for b in each.batches])

@@ -64,8 +64,8 @@ class TransactionWatch:
         """Node and partition -> life, leader epoch and last stable offset."""
         self._marked: dict[tuple[_Key, int], int] = {}
         """Partition and producer id -> when its newest marker was committed."""
-        self._ended: dict[tuple[_Key, int], int] = {}
-        """Partition and producer id -> the transaction that its newest marker has ended."""
+        self._ended: dict[tuple[_Key, int], tuple[int, SeenBatch]] = {}
+        """Partition and producer id -> the transaction that its newest marker has ended, and it."""
 
     def scan_of(self, truth: PartitionTruth) -> LogScan:
         """Return the committed transactions of a partition."""
@@ -209,8 +209,8 @@ class TransactionWatch:
         assert verdict is not None, head
         marks = self.judge.marks
         marks["marker written"] += 1
-        marks["marker written again"] += self._ended.get(key) == verdict.instance
-        self._ended[key] = verdict.instance
+        marks["marker written again"] += self._ended.get(key, (0,))[0] == verdict.instance
+        self._ended[key] = verdict.instance, batch
 
     def _look_for_late_marker(
         self, verdict: TransactionVerdict, head: BatchHead, partition: tuple[str, int]
@@ -235,7 +235,8 @@ class TransactionWatch:
     def _judge_membership(self, watch: ReplicaWatch, batch: SeenBatch, head: BatchHead) -> None:
         """T09: the partition was added to this transaction before, and not only to the ended one.
 
-        A leader that does not know its replacement may continue with an ended transaction.
+        A leader that does not know its replacement may continue with an ended transaction, and so
+        may one whose election has lost the marker, which was not committed.
         """
         truth = watch.truth
         owner = self.ids.owners.get(head.producer_id)
@@ -244,8 +245,11 @@ class TransactionWatch:
         key = ((truth.topic_id, truth.number), head.producer_id)
         joined = self.ids.membership.get((head.producer_id, head.epoch), {})
         instance = joined.get((truth.topic, truth.number), 0)
-        ended = self._ended.get(key, 0)
-        is_member = instance > ended or (instance > 0 and truth.leader_epoch > batch.epoch)
+        ended, marker = self._ended.get(key, (0, None))
+        is_replaced = truth.leader_epoch > batch.epoch
+        is_member = instance > ended or (
+            instance > 0 and (is_replaced or _is_lost(truth, marker, batch.epoch))
+        )
         facts = (truth.name, batch.identity, head, "joined", instance, "ended", ended)
         self.check("T09 MembershipFirst", is_member, watch.machine.id, *facts)
 
@@ -330,3 +334,10 @@ class TransactionWatch:
             if is_open:
                 return f"{truth.name} has {[*is_open]} open"
         return None
+
+
+def _is_lost(truth: PartitionTruth, marker: SeenBatch | None, leader_epoch: int) -> bool:
+    """Return whether a later leader lacks a marker, because it was not committed."""
+    if marker is None or marker.epoch >= leader_epoch:
+        return False
+    return not truth.is_same(marker, truth.batch_before(marker.end_offset))
