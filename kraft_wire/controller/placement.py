@@ -27,24 +27,23 @@ def place(
 ) -> list[list[int]]:
     """Choose the replicas of each new partition, the leader first.
 
-    Errors: INVALID_REPLICATION_FACTOR for too few brokers, or without one that could lead.
+    Errors, all INVALID_REPLICATION_FACTOR, first match wins: no broker could lead, too few brokers.
     """
     assert partitions > 0, partitions
     assert replicas > 0, replicas
     candidates = {number: broker for number, broker in brokers.items() if _takes_replicas(broker)}
-    if replicas > len(candidates):
-        raise Refusal(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {replicas} time(s): The target replication factor "
-            f"of {replicas} cannot be reached because only {len(candidates)} broker(s) are "
-            "registered or some brokers have all their log directories cordoned.",
-        )
     unfenced_count = sum(1 for broker in candidates.values() if not broker.fenced)
     if not unfenced_count:
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {replicas} time(s): "
-            "All brokers are currently fenced.",
+            "All brokers are currently fenced, or have all their log directories cordoned.",
+        )
+    if replicas > len(candidates):
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"The target replication factor of {replicas} cannot be reached because only "
+            f"{len(candidates)} broker(s) are registered or some brokers have all their log "
+            "directories cordoned.",
         )
     placed: list[list[int]] = []
     while len(placed) < partitions:

@@ -59,13 +59,13 @@ def test_fenced_broker_gets_replicas_but_never_leads(seed: int) -> None:
 @pytest.mark.parametrize(
     ("cluster", "replicas", "words"),
     [
-        ({}, 1, "only 0 broker"),
-        (brokers(a=2), 3, "only 2 broker"),
+        ({}, 1, "^All brokers are currently fenced, or have all their log directories cordoned"),
+        (brokers(a=2), 3, "^The target replication factor of 3 cannot be reached because only 2 "),
         ({1: broker(1, fenced=True)}, 1, "currently fenced"),
         (
             {1: BrokerImage(1, 0, ZERO_UUID, {}, {}, fenced=False, in_controlled_shutdown=True)},
-            1,
-            "only 0 broker",
+            2,
+            "currently fenced",
         ),
         (
             {
@@ -81,7 +81,7 @@ def test_fenced_broker_gets_replicas_but_never_leads(seed: int) -> None:
                 )
             },
             1,
-            "all their log directories cordoned",
+            "currently fenced",
         ),
     ],
 )

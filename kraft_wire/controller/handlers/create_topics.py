@@ -172,7 +172,11 @@ def _replicas(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
         replicas = settings.integer("default.replication.factor")
     assert partitions > 0, partitions
     assert replicas > 0, replicas
-    return place(controller.image.brokers, partitions, replicas, controller.random_source)
+    try:
+        return place(controller.image.brokers, partitions, replicas, controller.random_source)
+    except Refusal as refusal:
+        words = f"Unable to replicate the partition {replicas} time(s): {refusal.message}"
+        raise Refusal(refusal.error, words) from refusal
 
 
 def _assigned(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
