@@ -51,6 +51,8 @@ class RequestContext:
     """The name of the listener that received the request, or the envelope around it."""
     principal: Principal
     """The requester; of a forwarded request, the requester at the broker."""
+    is_direct: bool = False
+    """Whether a client sent a change of settings to a controller: no broker has checked it."""
 
     @property
     def reply_to(self) -> ReplyTo:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from kraft_wire.controller.config_rules import check_resource, keys_of
 from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.cordoning import check_cordoned
 from kraft_wire.controller.elr_settings import check_min_isr
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -95,11 +96,13 @@ def check_asked(
 
 
 def incremental_values(
-    controller: Controller, resource_type: int, name: str, changes: Sequence[ConfigChange]
+    resource_type: int, present: Mapping[str, str], changes: Sequence[ConfigChange]
 ) -> dict[str, str]:
-    """Return a resource's values after a list of operations on its present ones."""
-    values = dict(controller.image.config(resource_type, name))
-    assert values is not controller.image.config(resource_type, name)
+    """Return a resource's values after a list of operations on its present ones.
+
+    Refusal: INVALID_CONFIG (the setting is not a list).
+    """
+    values = dict(present)
     for change in changes:
         new = _operated(resource_type, change, values.get(change.name))
         if new is None:
@@ -124,12 +127,15 @@ def changed_records(
     name: str,
     values: Mapping[str, str],
     asked: Sequence[ConfigChange],
+    *,
+    is_direct: bool,
 ) -> list[VersionedRecord]:
     """Check a resource's new values and return their records.
 
     A broker's value is recorded even if it is unchanged: the broker then reloads the file that the
-    value names (KIP-226). Errors, first match wins: INVALID_CONFIG of `elr_settings`, those
-    of `config_rules`, UNKNOWN_TOPIC_OR_PARTITION.
+    value names (KIP-226). `is_direct`: no broker has checked the request. Errors, first match wins:
+    INVALID_CONFIG of `elr_settings`, those of `config_rules`, INVALID_CONFIG of `cordoning` (before
+    those of `config_rules` if the request is direct), UNKNOWN_TOPIC_OR_PARTITION.
     """
     before = controller.image.config(resource_type, name)
     names = dict.fromkeys(change.name for change in asked)
@@ -141,7 +147,11 @@ def changed_records(
     changed += [(key, None) for key in before if key not in values and key not in names]
     assert len(dict(changed)) == len(changed), changed
     check_min_isr(controller.image, resource_type, name, changed)
+    if is_direct:
+        check_cordoned(controller.image, resource_type, before, changed, is_direct=True)
     check_resource(resource_type, name, values, controller.settings)
+    if not is_direct:  # in Kafka the broker has made the checks above
+        check_cordoned(controller.image, resource_type, before, changed, is_direct=False)
     if resource_type == TOPIC_RESOURCE and controller.image.topic(name) is None:
         words = f"The topic '{name}' does not exist."
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)

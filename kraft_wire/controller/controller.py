@@ -60,6 +60,11 @@ class ControllerContext(Protocol):
         """The requester."""
         ...
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether a client sent the request to a controller, so that no broker has checked it."""
+        ...
+
 
 class TopicChangeBudget(Protocol):
     """The quota of one request on created and deleted partitions (KIP-599)."""

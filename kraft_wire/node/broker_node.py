@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from kraft_wire.broker.inter_broker import InterBrokerClient
     from kraft_wire.broker.replication.moving import ReplicaMoves
     from kraft_wire.node.links.broker_links import BrokerLinks
+    from kraft_wire.node.requests.own_settings import OwnSettings
     from kraft_wire.node.security.store_changes import StoreChanges
 
-__all__ = ["BrokerNode", "LinkNeeds", "store_changes"]
+__all__ = ["BrokerNode", "LinkNeeds", "own_settings", "store_changes"]
 
 _MOVE_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 
@@ -301,3 +302,10 @@ def store_changes(config: NodeConfig, report: ReportEvent) -> "StoreChanges | No
     from kraft_wire.node.security.store_changes import StoreChanges
 
     return StoreChanges(config, report)
+
+
+def own_settings(config: NodeConfig, stores: "StoreChanges | None") -> "OwnSettings":
+    """Return the checks of changes of a broker's own settings, imported for the first change."""
+    from kraft_wire.node.requests.own_settings import OwnSettings
+
+    return OwnSettings(config, None if stores is None else stores.problem)

@@ -21,7 +21,7 @@ from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import DiskFull, RandomSource, ReportEvent, StorageError
 from kraft_wire.node.authorization.configured import guards_of
-from kraft_wire.node.broker_node import BrokerNode, LinkNeeds, store_changes
+from kraft_wire.node.broker_node import BrokerNode, LinkNeeds, own_settings, store_changes
 from kraft_wire.node.config.connection_limits import limits_in_force
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.opening import open_directories
@@ -150,7 +150,7 @@ class Node:
             self._quorum,
             self._controller_listeners,
             self._guards,
-            self.stores,
+            lambda: own_settings(self.config, self.stores),
         )
 
     @property
@@ -326,9 +326,9 @@ class Node:
             self.broker.connection_closed(connection_id)
         if self._answers.parked.pop(connection_id, None) is None:
             return
-        for late in (self._guards, self.stores):
-            if late is not None:
-                late.forget(connection_id)
+        if self._guards is not None:
+            self._guards.forget(connection_id)
+        self._requests.connection_closed(connection_id)
         if self._quorum.controller_apis_or_none is not None:
             self._quorum.controller_apis_or_none.connection_closed(connection_id)
 
@@ -478,7 +478,7 @@ class Node:
             elif answer is None:
                 self.outputs.append(Close(to.connection_id, None))
             else:
-                late = answer if self.stores is None else self.stores.finished(to, answer)
+                late = self._requests.finished(to, answer)
                 self._answers.complete(self.outputs, to, late, now_ms)
 
     def _complete_all(self, broker: Broker, now_ms: int) -> None:

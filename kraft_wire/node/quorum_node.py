@@ -39,6 +39,7 @@ from kraft_wire.node.quorum.metadata_opening import bootstrap_records_of
 from kraft_wire.node.quorum.metadata_upkeep import MetadataUpkeep
 from kraft_wire.node.quorum.raft_io import QuorumEvent, RaftIo
 from kraft_wire.node.registration.broker_lifecycle import BrokerLifecycle
+from kraft_wire.node.registration.cordoned_directories import CordonedDirectories
 from kraft_wire.node.registration.incarnation import Registration
 from kraft_wire.node.registration.local_broker import LocalBroker
 from kraft_wire.raft.effects import (
@@ -111,7 +112,8 @@ class QuorumNode:
         )
         self.registration = _registration(config, directories, random_uuid(random_source))
         self._failed_directories: list[Uuid] = []
-        self.local_broker = self._new_local_broker(config, random_source, report, retired)
+        self._config, self._directories = config, directories
+        self.local_broker = self._new_local_broker(random_source, report, retired)
         """The lifecycle of the broker, if the node has one."""
         self.has_static_voters = bool(config.voters)
         self.leaders_count = 0
@@ -120,7 +122,6 @@ class QuorumNode:
         """The epoch of the newest leader."""
         self._is_starting, self._is_caught_up = True, False
         self.upkeep = MetadataUpkeep(self.raft, config.settings, report, now_ms)
-        self._config, self._directories = config, directories
         self._publish_delta = publish
         self._link_ids = link_ids
         self._report = report
@@ -133,11 +134,11 @@ class QuorumNode:
 
     def _new_local_broker(
         self,
-        config: NodeConfig,
         random_source: RandomSource,
         report: ReportEvent,
         retired: Callable[[int], None],
     ) -> LocalBroker | None:
+        config = self._config
         if not config.is_broker:
             return None
 
@@ -147,7 +148,14 @@ class QuorumNode:
 
         return LocalBroker(
             BrokerLifecycle(
-                config.node_id, self.registration, config.settings, random_source, report
+                config.node_id,
+                self.registration,
+                config.settings,
+                CordonedDirectories(
+                    config.node_id, config.settings, _directory_ids(self._directories)
+                ),
+                random_source,
+                report,
             ),
             self.raft,
             self.host,
@@ -394,14 +402,17 @@ def _registration(
         config,
         _cluster_id(directories),
         incarnation_id,
-        _directory_ids(directories),
+        [*_directory_ids(directories).values()],
         _previous_broker_epoch(directories),
     )
 
 
-def _directory_ids(directories: Sequence[LogDirectory]) -> list[Uuid]:
-    metas = [directory.meta for directory in directories]
-    return [meta.directory_id for meta in metas if meta is not None and meta.directory_id]
+def _directory_ids(directories: Sequence[LogDirectory]) -> dict[str, Uuid]:
+    """Return the ids of the directories that have one, by path."""
+    metas = [(directory.path, directory.meta) for directory in directories]
+    return {
+        path: meta.directory_id for path, meta in metas if meta is not None and meta.directory_id
+    }
 
 
 def _cluster_id(directories: Sequence[LogDirectory]) -> str:

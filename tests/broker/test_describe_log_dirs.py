@@ -1,5 +1,6 @@
 """DescribeLogDirs: directories, sizes, failed disks."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,10 @@ from kraft_wire.apis.registry import APIS, key_of
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.describe_log_dirs import handle
 from kraft_wire.broker.ports import LogDirectoryUsage
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.metadata.features import METADATA_VERSION
 from kraft_wire.model import Offset, TopicPartition
+from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -66,6 +70,23 @@ def test_wanted_partitions_are_listed_with_their_sizes(
     broker: Broker, topics: dict[str, list[int]] | None, found: dict[tuple[str, int], int]
 ) -> None:
     assert ask(broker, topics) == {"/one": found, "/two": {}}
+
+
+@pytest.mark.parametrize("level", [29, 30])
+def test_cordoned_directory_is_shown_as_such_once_the_level_has_them(
+    broker: Broker, level: int
+) -> None:
+    """`ReplicaManager.describeLogDirs` of release 4.3.1; older versions lack the field."""
+    broker.image = replace(broker.image, finalized_features={METADATA_VERSION: level})
+    broker.settings = BrokerSettings.of(NodeSettings({"cordoned.log.dirs": "/one"}))
+    response = handle(broker, context(5), DescribeLogDirsRequest(topics=None))
+    assert [each.is_cordoned for each in response.results] == [level == 30, False]
+    for version in (4, 5):
+        decoded, _ = DescribeLogDirsResponse.decode(response.encode(version), version)
+        assert decoded.results[0].is_cordoned == (version == 5 and level == 30)
+    broker.settings = BrokerSettings.of(NodeSettings({"cordoned.log.dirs": "*"}))
+    response = handle(broker, context(5), DescribeLogDirsRequest(topics=None))
+    assert [each.is_cordoned for each in response.results] == [level == 30, False], "one is offline"
 
 
 def test_volume_is_described_and_a_failed_directory_only_named(broker: Broker) -> None:

@@ -38,6 +38,7 @@ class Context:
     now_ms: int = 0
     wall_ms: int = 0
     principal: Principal = ANONYMOUS
+    is_direct: bool = False
 
 
 class OneNodeCluster:

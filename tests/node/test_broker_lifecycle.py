@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.metadata.features import METADATA_VERSION
-from kraft_wire.metadata.image import EMPTY_IMAGE, BrokerImage, MetadataImage
+from kraft_wire.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, BrokerImage, MetadataImage
 from kraft_wire.model import Uuid
 from kraft_wire.node.config.node_config import load_config, settings_of_file
 from kraft_wire.node.registration.broker_lifecycle import (
@@ -22,6 +22,7 @@ from kraft_wire.node.registration.broker_lifecycle import (
     BrokerState,
     LifecycleRequest,
 )
+from kraft_wire.node.registration.cordoned_directories import CordonedDirectories
 from kraft_wire.node.registration.incarnation import Registration
 from kraft_wire.wire.generated.broker_heartbeat import (
     BrokerHeartbeatRequest,
@@ -58,6 +59,8 @@ class Life:
     now_ms: int = 1_000
     offset: int = 335
     image: MetadataImage = LEVELLED
+    ids: dict[str, Uuid] = field(default_factory=dict)
+    """Log directories by path."""
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -66,6 +69,7 @@ class Life:
             101,
             Registration(config, "cluster", OWN_LIFE, [Uuid(b"d" * 16)], -1),
             config.settings,
+            CordonedDirectories(101, config.settings, self.ids),
             CountingChance(),
             lambda name, **fields: self.lines.append((name, fields)),
         )
@@ -446,3 +450,79 @@ def test_beside_its_active_controller_a_running_broker_has_nothing_more_to_say()
     assert life.lifecycle.deadline_ms() is None
     life.lifecycle.hurry(life.now_ms + 5)
     assert life.lifecycle.deadline_ms() == life.now_ms + 5
+
+
+FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
+
+
+def cordoned(text: str, level: int = 30, told: tuple[Uuid, ...] | None = None) -> MetadataImage:
+    """An image with the broker's registration and its dynamic value."""
+    broker = BrokerImage(101, EPOCH, OWN_LIFE, {}, {}, log_dirs=(FIRST, SECOND))
+    return replace(
+        LEVELLED,
+        finalized_features={METADATA_VERSION: level},
+        brokers={101: replace(broker, cordoned_log_dirs=told)},
+        configs={(BROKER_RESOURCE, "101"): {"cordoned.log.dirs": text}},
+    )
+
+
+def test_cordoned_directories_are_reported_at_once_and_with_every_heartbeat() -> None:
+    """`BrokerLifecycleManagerTest.testCordonedLogDirs` of release 4.3.1."""
+    life = Life(ids={"/a": FIRST, "/b": SECOND}).running()
+    told: tuple[Uuid, ...] | None = None
+    for text, ids in (
+        ("/a", [FIRST]),
+        ("/b", [SECOND]),
+        ("/a,/b", [FIRST, SECOND]),
+        ("*", [FIRST, SECOND]),
+        ("", []),
+    ):
+        life.lifecycle.published(cordoned(text, told=told), life.now_ms)
+        if text == "*":
+            assert not life.lifecycle.is_due(life.now_ms), "nothing changes"
+        else:
+            assert life.heartbeat().cordoned_log_dirs == ids
+            life.hear(UNFENCED)
+        told = tuple(ids)
+        life.lifecycle.published(cordoned(text, told=told), life.now_ms)
+        assert life.pause_ms() == 2_000, "the controller knows it"
+        assert life.heartbeat().cordoned_log_dirs == ids
+        life.hear(UNFENCED)
+
+
+def test_level_without_cordoned_directories_is_not_told_of_them() -> None:
+    life = Life(ids={"/a": FIRST, "/b": SECOND}).running()
+    life.image = cordoned("/a", level=29)
+    life.lifecycle.published(life.image, life.now_ms)
+    assert life.pause_ms() == 2_000
+    assert life.heartbeat().cordoned_log_dirs is None
+    life.hear(UNFENCED)
+    life.image = cordoned("/a")
+    life.lifecycle.published(life.image, life.now_ms)
+    assert life.heartbeat().cordoned_log_dirs == [FIRST]
+
+
+def test_slow_controller_is_asked_once_for_each_change() -> None:
+    life = Life(ids={"/a": FIRST}).running()
+    life.lifecycle.published(cordoned("/a"), life.now_ms)
+    life.heartbeat()
+    life.lifecycle.published(cordoned("/a"), life.now_ms)
+    life.hear(UNFENCED)
+    assert life.pause_ms() == 2_000
+    life.heartbeat()
+    life.lifecycle.published(cordoned("/a", told=(FIRST,)), life.now_ms)
+    life.lifecycle.published(cordoned("", told=(FIRST,)), life.now_ms)
+    life.hear(UNFENCED)
+    assert life.heartbeat().cordoned_log_dirs == [], "it changed while an answer was awaited"
+
+
+def test_broker_beside_its_controller_reports_a_change_and_is_silent_again() -> None:
+    life = Life(ids={"/a": FIRST}).running()
+    life.pause_ms()
+    life.heartbeat()
+    life.lifecycle.answered(UNFENCED, life.now_ms, is_beside=True)
+    assert life.lifecycle.deadline_ms() is None
+    life.lifecycle.published(cordoned("*"), life.now_ms)
+    assert life.heartbeat().cordoned_log_dirs == [FIRST]
+    life.lifecycle.answered(UNFENCED, life.now_ms, is_beside=True)
+    assert life.lifecycle.deadline_ms() is None

@@ -184,6 +184,15 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
             "metadata.log.dir=/other",
             "server.properties:8: metadata.log.dir=/other: the metadata log is in the first of",
         ),
+        (
+            "log.dirs=/a,/b\ncordoned.log.dirs=/b,/c,/d",
+            "server.properties:9: cordoned.log.dirs=/b,/c,/d: All entries in cordoned.log.dirs "
+            "must be present in log.dirs or log.dir. Missing entries : /c, /d",
+        ),
+        (
+            "log.dirs=/a,/b\ncordoned.log.dirs=*,/a",
+            "When cordoned.log.dirs is set to *, it must not contain other values",
+        ),
     ],
 )
 def test_a_wrong_value_names_file_line_key_and_reason(line: str, message: str) -> None:
@@ -312,6 +321,15 @@ def test_a_node_that_is_only_a_controller_listens_for_its_peers_alone() -> None:
     assert bound.all_listeners[1] == Listener("SECOND", "0.0.0.0", 19094, "inside.example", 7)
     assert bound.bootstrap_servers == ((-1, "a.example", 1), (-1, "::1", 2))
     assert bound.voters == ()
+
+
+@pytest.mark.parametrize(("text", "roles"), [("*", "broker,controller"), ("/x", "controller")])
+def test_cordoned_directories_are_checked_on_brokers_only(text: str, roles: str) -> None:
+    """`KafkaConfig.validateValues` of release 4.3.1."""
+    lines = f"process.roles={roles}\nlog.dirs=/a,/b\ncordoned.log.dirs={text}\n"
+    if roles == "controller":
+        lines += "listeners=CONTROLLER://127.0.0.1:1\n"
+    assert load_config(of_file(lines), {}).settings.strings("cordoned.log.dirs") == (text,)
 
 
 def test_static_voters_are_read_with_their_addresses() -> None:

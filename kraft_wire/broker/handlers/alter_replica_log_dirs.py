@@ -16,6 +16,7 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.metadata.metadata_cache import no_replica_error
 from kraft_wire.model import StorageError, TopicPartition
+from kraft_wire.settings.cordoning import is_cordoned
 from kraft_wire.wire.generated.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
@@ -104,7 +105,6 @@ def _directory_error(broker: Broker, name: TopicPartition, path: str) -> ErrorCo
         return ErrorCode.LOG_DIR_NOT_FOUND
     if not is_online:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    cordoned = broker.settings.source.strings("cordoned.log.dirs")
-    if path in cordoned or "*" in cordoned:
+    if is_cordoned(broker.settings.source, path):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     return ErrorCode.NONE

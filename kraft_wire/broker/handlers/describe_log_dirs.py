@@ -4,7 +4,8 @@ Behaviour:   returns every log directory with its free space and the requested p
              null topic list requests all · a failed directory has KAFKA_STORAGE_ERROR and no
              partitions · the metadata log is not listed · the copy of a replica that moves between
              directories is one more partition, with IsFutureKey and the number of records that it
-             lacks · OffsetLag is -1 for a replica that is offline
+             lacks · OffsetLag is -1 for a replica that is offline · IsCordoned is false while
+             metadata.version has no cordoned directories
 Versions:    v3 top-level error · v4 total and usable bytes (KIP-827) · v5 cordoned (KIP-1066)
 Left out:    nothing
 """
@@ -14,7 +15,9 @@ from collections.abc import Iterable, Mapping
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.ports import LogDirectoryUsage
+from kraft_wire.metadata.features import CORDONED_FROM
 from kraft_wire.model import Offset, TopicPartition
+from kraft_wire.settings.cordoning import is_cordoned
 from kraft_wire.wire.generated.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsPartition,
@@ -58,6 +61,10 @@ def _describe(
         topics=_topics(broker, directory, wanted),
         total_bytes=directory.total_bytes,
         usable_bytes=directory.usable_bytes,
+        is_cordoned=(
+            broker.image.metadata_version >= CORDONED_FROM
+            and is_cordoned(broker.settings.source, directory.path)
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from kraft_wire.wire.generated.describe_log_dirs import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 _VOLUME_SINCE: Final = 4
+_CORDONED_SINCE: Final = 5
 _ERROR_SINCE: Final = 3
 
 
@@ -96,6 +97,17 @@ def size_of_the_volume(broker: Subject, version: int) -> None:
             f"{path}.usable_bytes",
         )
         expect.true(each.log_dir.startswith("/"), "a path", each.log_dir, f"{path}.log_dir")
+
+
+@case("DescribeLogDirs", "KIP-1066", since=_CORDONED_SINCE)
+def directories_are_not_cordoned(broker: Subject, version: int) -> None:
+    """A directory is not cordoned unless the broker's settings say so.
+
+    Ask for one partition.
+    """
+    answer = _describe(broker, version, broker.topic().name, 0)
+    found = [each.is_cordoned for each in answer.results]
+    expect.true(len(found) > 0 and not any(found), "none is cordoned", found, "results")
 
 
 @case("DescribeLogDirs", "KIP-113, DescribeLogDirs")

@@ -158,6 +158,27 @@ def broker_that_is_no_number(broker: Subject, version: int) -> None:
     expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
 
 
+@case("IncrementalAlterConfigs", "KIP-1066")
+def cordoned_directory_that_is_missing(broker: Subject, version: int) -> None:
+    """A broker refuses to cordon a log directory that it does not have with INVALID_REQUEST.
+
+    Validate cordoned.log.dirs of the tested broker.
+    """
+    name = str(broker.target.node_id)
+    answer = _validate(broker, version, name, "cordoned.log.dirs", "/conform")
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("IncrementalAlterConfigs", "KIP-1066")
+def cordoned_directories_of_all_brokers(broker: Subject, version: int) -> None:
+    """Log directories are cordoned for single brokers only, else INVALID_REQUEST.
+
+    Validate cordoned.log.dirs for all brokers.
+    """
+    answer = _validate(broker, version, "", "cordoned.log.dirs", "*")
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
 def _await_value(broker: Subject, name: str, key: str, wanted: str) -> None:
     """Wait until a topic's setting has a value; raises Mismatch."""
     resource = DescribeConfigsResource(

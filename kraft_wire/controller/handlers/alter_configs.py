@@ -42,7 +42,9 @@ def handle(
     """
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     responses, records = change_each(
-        request.resources, partial(_resource_records, controller), AlterConfigsResourceResponse
+        request.resources,
+        partial(_resource_records, controller, is_direct=context.is_direct),
+        AlterConfigsResourceResponse,
     )
     records += clear_elr_records(controller.image, records)
     if is_too_large(len(records)):
@@ -61,7 +63,7 @@ def refuse(
 
 
 def _resource_records(
-    controller: Controller, resource: AlterConfigsResource
+    controller: Controller, resource: AlterConfigsResource, *, is_direct: bool
 ) -> list[VersionedRecord]:
     changes = [
         ConfigChange(config.name, ConfigOperation.SET, config.value) for config in resource.configs
@@ -69,4 +71,5 @@ def _resource_records(
     assert len(changes) == len(resource.configs)
     kind, name = resource.resource_type, resource.resource_name
     check_asked(controller, kind, name, changes)
-    return changed_records(controller, kind, name, replaced_values(changes), changes)
+    values = replaced_values(changes)
+    return changed_records(controller, kind, name, values, changes, is_direct=is_direct)

@@ -45,6 +45,7 @@ from kraft_wire.node.config.sources import (
 )
 from kraft_wire.node.limits import UNBOUNDED, ServerLimits, listener_entries, server_limits
 from kraft_wire.settings.broker import BROKER_KEYS, is_listener_key
+from kraft_wire.settings.cordoning import CORDONED_KEY, cordoned_problem
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
 from kraft_wire.wire.structs import DecodeLimits
@@ -264,7 +265,7 @@ def _read(
     return NodeConfig(
         settings=reader.settings,
         node_id=node_id,
-        log_dirs=_log_dirs(reader),
+        log_dirs=_log_dirs(reader, is_broker="broker" in roles),
         listeners=listeners.clients,
         metrics_port=_metrics_port(reader.settings),
         is_embedded=is_embedded,
@@ -318,8 +319,8 @@ def _without_effect(
     return [key for key in keys if key in merged]
 
 
-def _log_dirs(reader: ConfigReader) -> tuple[str, ...]:
-    """Return `log.dirs`, else `log.dir`, without duplicates."""
+def _log_dirs(reader: ConfigReader, *, is_broker: bool) -> tuple[str, ...]:
+    """Return `log.dirs`, else `log.dir`, without duplicates; check a broker's cordoned ones."""
     listed = reader.strings("log.dirs") or reader.strings("log.dir")
     if not listed:
         raise reader.error("log.dirs", "at least one directory is required")
@@ -328,6 +329,10 @@ def _log_dirs(reader: ConfigReader) -> tuple[str, ...]:
         raise reader.error(
             "metadata.log.dir", f"the metadata log is in the first of log.dirs, {listed[0]}"
         )
+    cordoned = reader.settings.strings(CORDONED_KEY) if is_broker else ()
+    problem = cordoned_problem(cordoned, listed)
+    if problem is not None:
+        raise reader.error(CORDONED_KEY, problem)
     return tuple(dict.fromkeys(listed))
 
 

@@ -10,6 +10,7 @@ Not here: decoding, encoding, connections (`node`); the records of a request (`c
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -68,6 +69,7 @@ _DESCRIBED: Final = frozenset(owned(Owner.BROKER, _HERE))
 """Served by the broker's handlers, which only read metadata for them."""
 _API_VERSIONS: Final = key_of("ApiVersions")
 _ENVELOPE: Final = key_of("Envelope")
+_CHECKED_BY_BROKERS: Final = frozenset({key_of("AlterConfigs"), key_of("IncrementalAlterConfigs")})
 _REGISTRATION: Final = "controller registration"
 """The tag of a request whose answer is dropped."""
 
@@ -160,6 +162,8 @@ class ControllerApis:
         assert api_key in self.versions, api_key
         if api_key in CHANGES_OF_TOKENS and not self._may_use_tokens(context):
             return refused_tokens(context, request)
+        if api_key in _CHECKED_BY_BROKERS:
+            context = replace(context, is_direct=True)
         if api_key in _RAFT or api_key in _DECIDED:
             return self._ask_own(context, request)
         return self._guarded(context, request, self._answer)

@@ -69,6 +69,7 @@ class OwnContext(NamedTuple):
     now_ms: int
     wall_ms: int
     principal: Principal = ANONYMOUS
+    is_direct: bool = False
 
 
 class _Waiting(NamedTuple):

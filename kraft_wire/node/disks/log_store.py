@@ -1,6 +1,7 @@
 """The node's log directories as one store of partitions' logs, for the broker.
 
-New partitions go to the directory with the fewest (KIP-112's rule). Settings of a topic are its own
+New partitions go to the directory with the fewest (KIP-112's rule), and to a cordoned one only if
+no other is left (KIP-1066). Settings of a topic are its own
 values over the broker's, so a dynamic change of a broker key reconfigures every log. The
 directories are the only source for which logs exist.
 """
@@ -11,6 +12,7 @@ from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAn
 from kraft_wire.model import DiskFull, Offset, ReportEvent, StorageError, TopicPartition, Uuid
 from kraft_wire.node.disks.refused_appends import RefusedAppends, room
 from kraft_wire.node.event_log import Line
+from kraft_wire.settings.cordoning import is_cordoned
 from kraft_wire.settings.definition import ConfigValue
 from kraft_wire.settings.node_settings import NodeSettings, topic_values
 from kraft_wire.settings.values import format_value
@@ -126,7 +128,8 @@ class NodeLogStore:
     ) -> PartitionLog:
         """Create an empty log in the preferred directory, or in the one that has the fewest.
 
-        `settle` makes it durable.
+        If all directories are cordoned, the controller placed the replica here before it knew: the
+        first one gets it. `settle` makes it durable.
 
         Errors: StorageError, also when every directory is offline.
         """
@@ -138,7 +141,8 @@ class NodeLogStore:
             raise offline
         wished = self.preferred.pop(partition, None)
         preferred = [each for each in online if each.path == wished]
-        chosen = min(preferred or online, key=lambda directory: len(directory.logs))
+        uncordoned = [each for each in online if not is_cordoned(self._settings, each.path)]
+        chosen = min(preferred or uncordoned or online[:1], key=lambda each: len(each.logs))
         own = self.config_for(partition.topic)
         try:
             log = chosen.create_log(partition, topic_id, own, wall_ms, durable=False)

@@ -11,6 +11,8 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.node.metrics.families import Family, LabelledFamily
+from kraft_wire.settings.cordoning import is_cordoned
+from kraft_wire.settings.node_settings import NodeSettings
 
 __all__ = ["partition_metrics"]
 
@@ -28,6 +30,7 @@ def partition_metrics(broker: Broker) -> Iterator[Family | LabelledFamily]:
     yield from _bounds([each for each in partitions if not each.offline])
     yield _lags(partitions)
     yield from _disks(usage)
+    yield from _cordoned([each.path for each in usage], broker.settings.source)
 
 
 def _traffic(partitions: list[Partition]) -> Iterator[Family]:
@@ -102,3 +105,15 @@ def _disks(usage: Sequence[LogDirectoryUsage]) -> Iterator[Family]:
     offline = {"": len(usage) - len(online)}
     name = "kafka_log_logmanager_offlinelogdirectorycount"
     yield Family(name, False, "Log directories that failed.", "", offline)
+
+
+def _cordoned(paths: Sequence[str], settings: NodeSettings) -> Iterator[Family]:
+    """Yield which log directories get no new replicas (KIP-1066)."""
+    found = {path: float(is_cordoned(settings, path)) for path in paths}
+    text, name = (
+        "Whether the log directory is cordoned.",
+        "kafka_log_logmanager_logdirectorycordoned",
+    )
+    yield Family(name, False, text, "log_directory", found)
+    name = "kafka_log_logmanager_cordonedlogdirectorycount"
+    yield Family(name, False, "Log directories that are cordoned.", "", {"": sum(found.values())})

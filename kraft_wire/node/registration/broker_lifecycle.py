@@ -1,11 +1,11 @@
 """One incarnation of a broker as its controller sees it: registered, fenced, running, stopping.
 
 KIP-631. A broker registers. Then its heartbeats report that it is alive, its metadata offset, and
-its failed log directories (KIP-858). It stays fenced until it has its own registration and its logs
-are open; it runs from the first answer on that says it is not fenced. A graceful stop asks the
-controller to move the broker's leaderships, and waits for its permission. One request at a time, as
-in release 4.3.1. A broker gives up only if it never could register, or cannot report a failed
-directory in time.
+its failed (KIP-858) and cordoned (KIP-1066) log directories. It stays fenced until it has its own
+registration and its logs are open; it runs from the first answer on that says it is not fenced. A
+graceful stop asks the controller to move the broker's leaderships, and waits for its permission.
+One request at a time, as in release 4.3.1. A broker gives up only if it never could register, or
+cannot report a failed directory in time.
 
 Four things differ from 4.3.1. A stop does not wait for permission after a whole session without an
 answer, because the broker is fenced by then. Beside an active controller no heartbeats are sent
@@ -25,6 +25,7 @@ from typing import Final, TypeAlias
 from kraft_wire.metadata.features import CORDONED_FROM, DIRECTORIES_FROM
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import RandomSource, ReportEvent, Uuid, sooner
+from kraft_wire.node.registration.cordoned_directories import CordonedDirectories
 from kraft_wire.node.registration.incarnation import Registration
 from kraft_wire.node.registration.offline_directories import OfflineDirectories
 from kraft_wire.settings.node_settings import NodeSettings
@@ -83,6 +84,7 @@ class BrokerLifecycle:
         node_id: int,
         registration: Registration,
         settings: NodeSettings,
+        cordoned: CordonedDirectories,
         random_source: RandomSource,
         report: ReportEvent,
     ) -> None:
@@ -100,6 +102,7 @@ class BrokerLifecycle:
         self._session_ms = settings.integer("broker.session.timeout.ms")
         self._patience_ms = settings.integer("initial.broker.registration.timeout.ms")
         self._gives_up_at_ms: int | None = None
+        self._cordoned = cordoned
         self._offline = OfflineDirectories(settings.integer("log.dir.failure.timeout.ms"))
         self._is_registered = False
         self._is_in_flight = False
@@ -133,9 +136,12 @@ class BrokerLifecycle:
     def published(self, image: MetadataImage, now_ms: int) -> None:
         """Note that the broker follows an image that has its registration.
 
-        A registration without directory ids is renewed once the level allows them.
+        A registration without directory ids is renewed once the level allows them. Changes of
+        cordoned directories are reported at once.
         """
         self._sees_own_registration = True
+        if self._cordoned.follow(image):
+            self.hurry(now_ms)
         own = image.brokers.get(self._node_id)
         if image.metadata_version >= DIRECTORIES_FROM and own is not None and not own.log_dirs:
             self._is_registered = False
@@ -188,7 +194,9 @@ class BrokerLifecycle:
             want_fence=not self._is_open,
             want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
             offline_log_dirs=self._offline.take_report(),
-            cordoned_log_dirs=[] if knows_cordoned and self._sees_own_registration else None,
+            cordoned_log_dirs=(
+                [*self._cordoned.ids] if knows_cordoned and self._sees_own_registration else None
+            ),
         )
 
     def _look_for_another_life(self, image: MetadataImage) -> None:

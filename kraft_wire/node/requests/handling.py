@@ -2,7 +2,7 @@
 
 The guards of a configured authorizer stand in the place of the broker's handlers. The controller
 decides what its own listeners receive, and clients' requests that need it (`controller.apis`). A
-client that changes settings of brokers may change key stores too (`store_changes`).
+client that changes settings of this broker is first checked here (`own_settings`).
 
 Not here: frames (`decoding`), waiting requests (`answers`), and what follows a call (`node`).
 """
@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Set
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.apis.registry import key_of
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.context import PARKED, RequestContext, Withheld
+from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext, Silence, Withheld
 from kraft_wire.broker.dispatch import Handle, handler
 from kraft_wire.frozen import maker
 from kraft_wire.node.outputs import Close, Output, Peer
@@ -24,10 +25,11 @@ from kraft_wire.wire.message import Message, UnencodableMessage
 if TYPE_CHECKING:
     from kraft_wire.node.authorization.guards import Guards
     from kraft_wire.node.quotas.client_quotas import ClientQuotas
-    from kraft_wire.node.security.store_changes import StoreChanges
+    from kraft_wire.node.requests.own_settings import OwnSettings
 
 __all__ = ["RequestHandling"]
 
+_ALTERING: Final = frozenset({key_of("AlterConfigs"), key_of("IncrementalAlterConfigs")})
 _new_context: Final = maker(RequestContext)
 
 
@@ -44,7 +46,7 @@ class RequestHandling:
         quorum: QuorumNode,
         controller_listeners: Set[str],
         guards: "Guards | None",
-        stores: "StoreChanges | None",
+        new_own_settings: Callable[[], "OwnSettings"],
     ) -> None:
         """`broker` is None on a node that is a controller alone."""
         self.by_api: Final[defaultdict[int, int]] = defaultdict(int)
@@ -54,7 +56,9 @@ class RequestHandling:
         self._quorum = quorum
         self._controller_listeners = controller_listeners
         self._guards = guards
-        self._stores = stores
+        self._new_own_settings = new_own_settings
+        self._own_settings: OwnSettings | None = None
+        """Made with the first change: most nodes see none."""
         self._handler: Callable[[int], Handle] = handler if guards is None else guards.__getitem__
         """Returns the handler of a broker's API; guarded if an authorizer is configured."""
 
@@ -101,12 +105,24 @@ class RequestHandling:
             self._answers.give(outputs, connection_id, header, answer, peer.charge, now_ms)
 
     def _ask_apis(self, context: RequestContext, request: Message) -> Message | Withheld:
-        apis, stores, guards = self._quorum.apis, self._stores, self._guards
+        apis, guards = self._quorum.apis, self._guards
         if context.listener in self._controller_listeners:
             return apis.handle(context, request)
-        if stores is None or request.API_KEY not in stores.apis:
+        if request.API_KEY not in _ALTERING:
             return apis.handle_client(context, request)
         if guards is not None and not guards.may_alter_brokers(context, request.API_KEY):
             return apis.handle_client(context, request)  # refused there, without a look at files
+        if self._own_settings is None:
+            self._own_settings = self._new_own_settings()
         image = self._quorum.raft.committed.image
-        return stores.handle(context, request, image, apis.handle_client)
+        return self._own_settings.handle(context, request, image, apis.handle_client)
+
+    def finished(self, to: ReplyTo, answer: Message) -> Message | Silence:
+        """Return a controller's late answer together with what was refused here."""
+        own = self._own_settings
+        return answer if own is None else own.finished(to, answer)
+
+    def connection_closed(self, connection_id: int) -> None:
+        """Drop the parked request of a closed connection."""
+        if self._own_settings is not None:
+            self._own_settings.forget(connection_id)

@@ -5,51 +5,27 @@ checked before the request goes to the controller, so that an unusable one is re
 exchanged when the change is committed. New connections use them at once, open ones continue. Naming
 the same file again reads it again; files are not watched.
 
-Not here: files and certificates (the host's side, `tls.exchange`); a node that is only a controller
-keeps its stores.
+Not here: files and certificates (the host's side, `tls.exchange`), requests (`own_settings`). A
+node that is only a controller keeps its stores.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final, Protocol, cast
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
-from kraft_wire.apis.registry import key_of
-from kraft_wire.broker.context import RequestContext, Withheld
-from kraft_wire.controller.config_changes import ConfigOperation
 from kraft_wire.metadata.delta import MetadataDelta
-from kraft_wire.metadata.image import BROKER_RESOURCE, MetadataImage
+from kraft_wire.metadata.image import BROKER_RESOURCE
 from kraft_wire.model import ReportEvent
-from kraft_wire.node.authorization.asker import Passed
-from kraft_wire.node.authorization.splitting import with_refused
 from kraft_wire.node.config.listener_values import ListenerValues
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.config.security import TlsSettings
 from kraft_wire.node.config.sources import ConfigError
 from kraft_wire.node.config.tls_reading import read_tls
 from kraft_wire.node.event_log import Line
-from kraft_wire.node.requests.late_answers import LateAnswers
 from kraft_wire.settings.broker import STORE_KEYS, is_listener_key, listener_base_name
-from kraft_wire.wire.generated.alter_configs import (
-    AlterConfigsRequest,
-    AlterConfigsResourceResponse,
-    AlterConfigsResponse,
-)
-from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.incremental_alter_configs import (
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from kraft_wire.wire.generated.incremental_alter_configs import (
-    AlterConfigsResourceResponse as IncrementalResourceResponse,
-)
-from kraft_wire.wire.message import Message
 
 __all__ = ["StoreChanges", "StoreHost"]
 
-_ALTERING: Final = frozenset({key_of("AlterConfigs"), key_of("IncrementalAlterConfigs")})
 _PLACE: Final = "the broker's settings"
-
-Handle = Callable[[RequestContext, Message], Message | Withheld]
 
 
 class StoreHost(Protocol):
@@ -65,9 +41,6 @@ class StoreHost(Protocol):
 class StoreChanges:
     """Changes of the stores of one broker's listeners."""
 
-    apis = _ALTERING
-    """The APIs that `handle` takes."""
-
     def __init__(self, config: NodeConfig, report: ReportEvent) -> None:
         assert config.reader is not None, "a listener has TLS"
         self._reader = config.reader
@@ -82,8 +55,6 @@ class StoreChanges:
         self._host: StoreHost | None = None
         self._values: Mapping[str, str] = {}
         """This broker's committed values of stores."""
-        self._late = LateAnswers()
-        self.finished, self.forget = self._late.finished, self._late.forget
 
     def attach(self, host: StoreHost) -> None:
         """Use the host from now on, at first for the values that are already committed."""
@@ -93,56 +64,17 @@ class StoreChanges:
 
     # -- requests --------------------------------------------------------------------------------
 
-    def handle(
-        self, context: RequestContext, request: Message, image: MetadataImage, handle: Handle
-    ) -> Message | Withheld:
-        """Refuse changes to stores that cannot be used, and have the rest of a request handled."""
-        if isinstance(request, IncrementalAlterConfigsRequest):
-            kind, one = IncrementalAlterConfigsResponse, IncrementalResourceResponse
-        else:
-            kind, one = AlterConfigsResponse, AlterConfigsResourceResponse  # type: ignore[assignment]  # of the same fields
-        altering = cast("IncrementalAlterConfigsRequest", request)
-        served: list[AlterConfigsResource] = []
-        refused: list[object] = []
-        for resource in altering.resources:
-            problem = self._problem(request, resource, image)
-            if problem is None:
-                served.append(resource)
-            else:
-                answer = one(
-                    error_code=ErrorCode.INVALID_REQUEST,
-                    error_message=problem,
-                    resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
-                )
-                refused.append(answer)
-        altering.resources = served
-        verdict = with_refused(request, kind, "responses", refused, served)
-        if not isinstance(verdict, Passed):
-            return verdict
-        return self._late.after(context, verdict, handle(context, request))
+    def problem(self, values: Mapping[str, str], touched: Sequence[str]) -> str | None:
+        """Return why this broker cannot use the stores that it would have, None if it can.
 
-    def _problem(
-        self, request: Message, resource: AlterConfigsResource, image: MetadataImage
-    ) -> str | None:
-        """Return why this broker cannot use the stores that it would have, None if it can."""
-        if (resource.resource_type, resource.resource_name) != self._own or self._host is None:
+        `values` are its settings after a change of the keys `touched`.
+        """
+        stores = [name for name in touched if _is_store(name)]
+        if not stores or self._host is None:
             return None
-        names = [config.name for config in resource.configs]
-        touched = [name for name in names if _is_store(name)]
-        values: dict[str, str | None] = {}
-        if isinstance(request, AlterConfigsRequest):
-            touched += _stores(image.config(*self._own))  # it removes what it does not name
-        else:
-            values |= image.config(*self._own)
-        if not touched or len(set(names)) != len(names):
-            return None  # the controller refuses repeated keys
-        for config in resource.configs:
-            is_removed = getattr(config, "config_operation", 0) == ConfigOperation.DELETE
-            values[config.name] = None if is_removed else config.value
-        wanted = _stores({name: text for name, text in values.items() if text is not None})
+        wanted = _stores(values)
         for listener in self._listeners:
-            if any(_listener_of(name) == listener.lower() for name in touched):
+            if any(_listener_of(name) == listener.lower() for name in stores):
                 problem = self._read_and_check(listener, wanted)
                 if problem is not None:
                     return problem

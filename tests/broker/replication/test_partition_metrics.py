@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kraft_wire.broker.ports import LogDirectoryUsage
+from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import TopicPartition
 from kraft_wire.node.metrics.partition_metrics import partition_metrics
+from kraft_wire.settings.node_settings import NodeSettings
 from tests.broker.replication.leading import TOPIC, Leading, batch
 from tests.broker.small_broker import partition_image
 
@@ -49,6 +51,8 @@ def test_every_metric_of_partitions_shows_its_own_quantity() -> None:
         ),
         *(LogDirectoryUsage(path=path, is_offline=True) for path in ("/c", "/d", "/e")),
     ]
+    cordoned = NodeSettings({"cordoned.log.dirs": "/b,/d"})
+    leading.broker.settings = BrokerSettings.of(cordoned)
     sizes = [len(batch(count)) for count in (5, 2, 3, 4)]
     assert counted(leading) == {
         "kafka_server_brokertopicmetrics_bytesin": (True, {TOPIC: sum(sizes)}),
@@ -71,4 +75,9 @@ def test_every_metric_of_partitions_shows_its_own_quantity() -> None:
         "kraft_wire_log_directory_free_bytes": (False, {"/a": 400, "/b": 500}),
         "kraft_wire_log_directory_total_bytes": (False, {"/a": 1_000, "/b": 2_000}),
         "kafka_log_logmanager_offlinelogdirectorycount": (False, {"": 3}),
+        "kafka_log_logmanager_cordonedlogdirectorycount": (False, {"": 2}),
+        "kafka_log_logmanager_logdirectorycordoned": (
+            False,
+            {"/a": 0, "/b": 1, "/c": 0, "/d": 1, "/e": 0},
+        ),
     }
