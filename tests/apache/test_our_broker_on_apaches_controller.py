@@ -161,6 +161,39 @@ def test_our_broker_lives_on_apaches_controller(apache: MixedQuorum, tmp_path: P
         assert consumed(broker, "g", 100) == list(range(1_100, 1_200))
 
 
+def test_apaches_controller_places_nothing_on_our_cordoned_broker(
+    apache: MixedQuorum, tmp_path: Path
+) -> None:
+    """KIP-1066: the list of the file, then a change through the broker, which checks its paths."""
+    config = ["--entity-type", "brokers", "--entity-name", str(BROKER + 3), "--alter"]
+    broker = BrokerProcess(
+        tmp_path / "cordoned",
+        BROKER + 3,
+        cluster_id=apache.cluster_id,
+        voters=f"1@{apache.controller(1)}",
+        overrides={**SESSIONS, "cordoned.log.dirs": "*"},
+    )
+
+    def told() -> object:
+        return changes(apache, BROKER + 3)[-1].get("cordonedLogDirs")
+
+    with broker:
+        lines = (broker.data / "meta.properties").read_text().splitlines()
+        directory_id = next(each for each in lines if each.startswith("directory.id="))
+        until(lambda: told() == [directory_id.partition("=")[2]], told)
+        create = ["--bootstrap-server", broker.bootstrap, "--create", "--topic", "c"]
+        refused = run_java("org.apache.kafka.tools.TopicCommand", create)
+        assert "have all their log directories cordoned" in refused.text, refused.text
+        added = [*config, "--add-config", "cordoned.log.dirs=/nowhere"]
+        at = ["--bootstrap-server", broker.bootstrap]
+        refused = run_java("kafka.admin.ConfigCommand", [*at, *added])
+        assert "Missing entries : /nowhere" in refused.text, refused.text
+        tool(broker, "kafka.admin.ConfigCommand", *config, "--add-config", "cordoned.log.dirs=")
+        until(lambda: told() == [], told)
+        tool(broker, "org.apache.kafka.tools.TopicCommand", *create[2:])
+        assert broker.stop() == 0
+
+
 def directories_told(quorum: QuorumProcesses, node_id: int) -> dict[int, str]:
     """Where the controller's log says that the partitions of topic d lie, by partition."""
     told: dict[int, str] = {}
