@@ -40,6 +40,7 @@ def check_cordoned(
     for key, value in changes:
         if key != CORDONED_KEY:
             continue
+        assert image.metadata_version > 0, "settings are of a cluster that has begun"
         if image.metadata_version < CORDONED_FROM:
             words = (
                 f"The {CORDONED_KEY} configuration value cannot be set because it requires "
@@ -62,4 +63,6 @@ def _has_new_path(value: str | None, present: str | None) -> bool:
 
 
 def _members(text: str) -> list[str]:
-    return _COMMA.split(text.strip(_CONTROLS_AND_BLANK))
+    members = _COMMA.split(text.strip(_CONTROLS_AND_BLANK))
+    assert all("," not in each for each in members), members
+    return members

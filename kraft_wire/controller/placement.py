@@ -45,6 +45,7 @@ def place(
             f"{len(candidates)} broker(s) are registered or some brokers have all their log "
             "directories cordoned.",
         )
+    assert unfenced_count <= len(candidates) <= len(brokers), candidates
     placed: list[list[int]] = []
     while len(placed) < partitions:
         racks = _shuffled_racks(candidates, random_source)

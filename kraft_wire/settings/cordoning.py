@@ -21,12 +21,12 @@ def is_cordoned(settings: NodeSettings, path: str) -> bool:
     return path in listed or _ALL in listed
 
 
-def cordoned_problem(listed: Sequence[str], log_dirs: Sequence[str]) -> str | None:
+def cordoned_problem(cordoned: Sequence[str], log_dirs: Sequence[str]) -> str | None:
     """Return why a broker with these directories refuses a list, in 4.3.1's words; None if not."""
-    if _ALL in listed:
+    if _ALL in cordoned:
         words = f"When {CORDONED_KEY} is set to {_ALL}, it must not contain other values"
-        return words if len(listed) > 1 else None
-    unknown = [each for each in listed if each not in log_dirs]
+        return words if len(cordoned) > 1 else None
+    unknown = [each for each in cordoned if each not in log_dirs]
     if not unknown:
         return None
     return (

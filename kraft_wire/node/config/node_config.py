@@ -321,19 +321,19 @@ def _without_effect(
 
 def _log_dirs(reader: ConfigReader, *, is_broker: bool) -> tuple[str, ...]:
     """Return `log.dirs`, else `log.dir`, without duplicates; check a broker's cordoned ones."""
-    listed = reader.strings("log.dirs") or reader.strings("log.dir")
-    if not listed:
+    log_dirs = reader.strings("log.dirs") or reader.strings("log.dir")
+    if not log_dirs:
         raise reader.error("log.dirs", "at least one directory is required")
     metadata = reader.settings.text("metadata.log.dir")
-    if metadata and metadata.rstrip("/") != listed[0].rstrip("/"):
+    if metadata and metadata.rstrip("/") != log_dirs[0].rstrip("/"):
         raise reader.error(
-            "metadata.log.dir", f"the metadata log is in the first of log.dirs, {listed[0]}"
+            "metadata.log.dir", f"the metadata log is in the first of log.dirs, {log_dirs[0]}"
         )
     cordoned = reader.settings.strings(CORDONED_KEY) if is_broker else ()
-    problem = cordoned_problem(cordoned, listed)
+    problem = cordoned_problem(cordoned, log_dirs)
     if problem is not None:
         raise reader.error(CORDONED_KEY, problem)
-    return tuple(dict.fromkeys(listed))
+    return tuple(dict.fromkeys(log_dirs))
 
 
 def _check(known: Mapping[str, Setting]) -> None:

@@ -130,11 +130,11 @@ class OwnSettings:
         if CORDONED_KEY not in values:
             return None
         try:
-            listed = parse_value(BROKER_KEYS[CORDONED_KEY], values[CORDONED_KEY])
+            cordoned = parse_value(BROKER_KEYS[CORDONED_KEY], values[CORDONED_KEY])
         except InvalidConfigValue:
             return None  # the controller refuses it
-        assert isinstance(listed, tuple), listed
-        problem = cordoned_problem(listed, self._log_dirs)
+        assert isinstance(cordoned, tuple), cordoned
+        problem = cordoned_problem(cordoned, self._log_dirs)
         return None if problem is None else f"requirement failed: {problem}"
 
 
