@@ -17,6 +17,7 @@ from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import RandomSource, TopicPartition
+from kraft_wire.wire.error_names import error_of
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartition,
@@ -143,7 +144,7 @@ class _Leader:
         assert isinstance(response, ListOffsetsResponse), response
         ends = {
             TopicPartition(topic.name, each.partition_index): EndOffset(
-                each.offset, ErrorCode(each.error_code)
+                each.offset, error_of(each.error_code)
             )
             for topic in response.topics
             for each in topic.partitions

@@ -128,6 +128,16 @@ def test_a_partition_that_the_response_lacks_is_unknown() -> None:
     ]
 
 
+def test_an_error_of_a_later_release_is_an_unexpected_error() -> None:
+    asking = Asking()
+    asking.ask(PARTS[0], PARTS[3])
+    asking.sent(1)
+    asking.answer(1, p0=-1 - 4_711, p3=8)
+    assert asking.found == [
+        {PARTS[0]: EndOffset(-1, E.UNKNOWN_SERVER_ERROR), PARTS[3]: EndOffset(8)}
+    ]
+
+
 def test_a_request_without_a_response_is_repeated_five_times() -> None:
     asking = Asking()
     asking.ask(PARTS[0])

@@ -181,10 +181,10 @@ class Transactional(Leading):
 
     def answer(
         self,
-        error: ErrorCode = ErrorCode.NONE,
+        error: int = ErrorCode.NONE,
         *,
         by_partition: Mapping[int, ErrorCode] | None = None,
-        top_level: ErrorCode = ErrorCode.NONE,
+        top_level: int = ErrorCode.NONE,
     ) -> list[AddPartitionsToTxnTransaction]:
         """Answer what is asked now; return it."""
         asked = self.questions()
@@ -195,9 +195,9 @@ class Transactional(Leading):
     def respond(
         self,
         asked: list[AddPartitionsToTxnTransaction],
-        error: ErrorCode = ErrorCode.NONE,
+        error: int = ErrorCode.NONE,
         by_partition: Mapping[int, ErrorCode] | None = None,
-        top_level: ErrorCode = ErrorCode.NONE,
+        top_level: int = ErrorCode.NONE,
     ) -> None:
         """Answer a request that is in flight."""
         results = [

@@ -178,6 +178,16 @@ def test_other_errors_of_the_coordinator_are_sent_on(broker: Transactional, erro
     assert errors_of(sent) == [error]
 
 
+def test_an_error_of_a_later_release_is_an_unexpected_error(broker: Transactional) -> None:
+    """As `Errors.forCode`: nothing is appended."""
+    sent = [broker.send()]
+    broker.answer(4_711)
+    sent.append(broker.send())
+    broker.answer(top_level=4_711)
+    assert [errors_of(each) for each in sent] == [[E.UNKNOWN_SERVER_ERROR]] * 2
+    assert broker.partition().log_end_offset == 0
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [

@@ -20,6 +20,7 @@ from kraft_wire.frozen import frozen
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import TopicPartition
+from kraft_wire.wire.error_names import error_of
 from kraft_wire.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -134,12 +135,12 @@ class _Coordinator:
     def answered(self, response: Message, now_ms: int, wall_ms: int) -> None:
         """Return the errors of each partition to the caller."""
         assert isinstance(response, AddPartitionsToTxnResponse), response
-        top_level = ErrorCode(response.error_code)
+        top_level = error_of(response.error_code)
         top_level = _TOP_LEVEL_ERRORS.get(top_level, top_level)
         found: dict[str, dict[TopicPartition, ErrorCode]] = {}
         for result in response.results_by_transaction:
             found[result.transactional_id] = {
-                TopicPartition(topic.name, each.partition_index): ErrorCode(
+                TopicPartition(topic.name, each.partition_index): error_of(
                     each.partition_error_code
                 )
                 for topic in result.topic_results

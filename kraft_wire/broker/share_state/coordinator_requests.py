@@ -16,6 +16,7 @@ from kraft_wire.broker.share_persister import (
 from kraft_wire.broker.share_state.calls import CallKind, StateCall
 from kraft_wire.broker.share_state.state import UNKNOWN
 from kraft_wire.model import LeaderEpoch, Offset, Uuid
+from kraft_wire.wire.error_names import error_of
 from kraft_wire.wire.generated import (
     delete_share_group_state,
     initialize_share_group_state,
@@ -178,7 +179,7 @@ def results_of(response: Message) -> _Results:
         return _summary_results(response)
     return {
         (topic.topic_id, each.partition): PersisterResult(
-            _error(each.error_code), each.error_message
+            error_of(each.error_code), each.error_message
         )
         for topic in cast("_Response", response).results
         for each in topic.partitions
@@ -189,7 +190,7 @@ def _read_results(response: ReadShareGroupStateResponse) -> _Results:
     """Return the states; the leader epoch is the caller's."""
     return {
         (topic.topic_id, each.partition): PersisterResult(
-            _error(each.error_code),
+            error_of(each.error_code),
             each.error_message,
             SharePartitionState(
                 state_epoch=each.state_epoch,
@@ -217,7 +218,7 @@ def _read_results(response: ReadShareGroupStateResponse) -> _Results:
 def _summary_results(response: ReadShareGroupStateSummaryResponse) -> _Results:
     return {
         (topic.topic_id, each.partition): PersisterResult(
-            _error(each.error_code),
+            error_of(each.error_code),
             each.error_message,
             SharePartitionState(
                 state_epoch=each.state_epoch,
@@ -231,11 +232,3 @@ def _summary_results(response: ReadShareGroupStateSummaryResponse) -> _Results:
         for topic in response.results
         for each in topic.partitions
     }
-
-
-def _error(code: int) -> ErrorCode:
-    """Return an error; a code of a later release is an unexpected error."""
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR

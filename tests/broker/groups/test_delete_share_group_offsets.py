@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kraft_wire.wire.generated.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
@@ -15,6 +17,7 @@ from tests.broker.groups.requests import Member
 from tests.broker.groups.share.ready_share_groups import UNKNOWN, key, left
 from tests.broker.groups.share.test_initialization import noted
 from tests.broker.groups.test_share_group_heartbeat import (
+    begin,
     joining,
     leaving,
     send,
@@ -106,6 +109,24 @@ def test_a_deletion_that_fails_is_told_and_may_be_tried_again() -> None:
     assert sorted(call.partitions) == [key(0), key(1)]
     call.answer()
     assert deleted(again) == [("topic", 0, None)]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_topics_of_two_requests_are_noted_until_each_is_deleted(order: tuple[int, int]) -> None:
+    """932-ADMIN-08: neither request forgets what the other one has not finished."""
+    topics = ("other", "topic")
+    harness = with_topic(1)
+    harness.create_topic("other")
+    send(harness, joining(subscribed_topic_names=list(topics)))
+    begin(harness)
+    send(harness, leaving())
+    replies = [harness.send(deleting(each), 0) for each in topics]
+    assert noted(harness)[-1] == ({}, {}, list(topics))
+    calls = [harness.share_persister.take() for _ in topics]
+    for place, left_over in zip(order, ([topics[order[1]]], []), strict=True):
+        calls[place].answer()
+        assert deleted(replies[place]) == [(topics[place], 0, None)]
+        assert noted(harness)[-1] == ({}, {}, left_over)
 
 
 def test_a_group_without_state_has_nothing_to_delete() -> None:

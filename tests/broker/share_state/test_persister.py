@@ -252,7 +252,7 @@ def test_another_coordinator_ends_the_pause() -> None:
     assert isinstance(asking.requests().request(1, 0), WriteShareGroupStateRequest)
 
 
-def answered(request: WriteShareGroupStateRequest, error: E = E.NONE) -> Any:
+def answered(request: WriteShareGroupStateRequest, error: int = E.NONE) -> Any:
     module = write_share_group_state
     return WriteShareGroupStateResponse(
         results=[
@@ -323,6 +323,15 @@ def test_queued_calls_move_with_their_coordinator() -> None:
     moved = asking.requests(ELSEWHERE).request(1, 0)
     assert isinstance(moved, WriteShareGroupStateRequest)
     assert moved.topics[0].partitions[0].partition == 1
+
+
+def test_an_error_of_a_later_release_is_an_unexpected_error() -> None:
+    asking = Asking(THERE)
+    asking.write((key(), write(4)))
+    request = asking.requests().request(1, 0)
+    assert isinstance(request, WriteShareGroupStateRequest)
+    asking.requests().answered(answered(request, 4_711), *asking.at)
+    assert asking.results[0][key()].error == E.UNKNOWN_SERVER_ERROR
 
 
 def test_a_partition_that_a_response_leaves_out_is_an_error() -> None:
