@@ -8,6 +8,7 @@ from kraft_wire.broker.handlers import describe_configs
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE
 from kraft_wire.metadata.loader import MetadataLoader
+from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.describe_configs import (
@@ -71,7 +72,27 @@ def test_secret_and_value_of_unknown_meaning_are_hidden(name: str) -> None:
         entry = entries[key]
         assert (entry.value, entry.is_sensitive) == (None, True)
         assert [each.value for each in entry.synonyms] == [None]
+    assert entries["what.is.this"].read_only, "nothing here takes it"
     assert described({"ssl.key.password": "secret"})["ssl.key.password"].value is None
+
+
+@pytest.mark.parametrize(
+    ("places", "sources"),
+    [
+        (["1"], [ConfigSource.DYNAMIC_BROKER]),
+        ([""], [ConfigSource.DYNAMIC_DEFAULT_BROKER]),
+        (["", "1"], [ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER]),
+    ],
+)
+@pytest.mark.parametrize("key", ["what.is.this", "log.cleaner.threads"])
+def test_own_value_of_a_broker_is_before_that_of_all_brokers(
+    key: str, places: list[str], sources: list[ConfigSource]
+) -> None:
+    """KIP-226, of a key that this release knows and of another one."""
+    entry = described({}, *((place, key, "7") for place in places))[key]
+    assert entry.config_source == sources[0]
+    found = [each.source for each in entry.synonyms]
+    assert found == [*sources, *([ConfigSource.DEFAULT] if key.startswith("log") else [])]
 
 
 def test_value_that_this_release_cannot_read_is_shown_as_it_was_written() -> None:

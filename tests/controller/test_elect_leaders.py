@@ -83,6 +83,7 @@ def test_unclean_election_is_for_partitions_that_nobody_leads() -> None:
     cluster = BrokerCluster([2, 3])
     cluster.create("t", [2, 3])
     assert elect(cluster, UNCLEAN, [("t", [0])]) == {("t", 0): E.ELECTION_NOT_NEEDED}
+    assert elect(cluster, UNCLEAN, None) == {}, "KIP-460: of all, those in need are answered"
     cluster.pass_time(10_000, alive=[2])
     cluster.pass_time(10_000)
     assert cluster.partition().leader == NO_LEADER
