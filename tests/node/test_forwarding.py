@@ -155,6 +155,19 @@ def test_a_question_is_given_up_after_a_minute() -> None:
     assert world.forwarder.deadline_ms() is None
 
 
+def test_a_controller_that_is_silent_for_half_a_minute_is_asked_on_a_new_link() -> None:
+    """`controller.socket.timeout.ms` of Kafka, 30 s, is less than the client waits in all."""
+    world = World()
+    world.asked()
+    world.forwarder.tick(29_999)
+    assert world.forwarder.take_outputs() == []
+    world.forwarder.tick(30_000)
+    assert world.forwarder.answers == []
+    world.forwarder.tick(30_100)
+    kinds = [type(each) for each in world.forwarder.take_outputs()]
+    assert Connect in kinds, kinds
+
+
 def test_a_lost_link_makes_it_ask_again() -> None:
     world = World()
     world.asked()
@@ -230,6 +243,20 @@ def test_the_nodes_own_question_is_asked_again_of_whoever_is_active() -> None:
     assert world.forwarder.answers == []
     world.forwarder.tick(110)
     assert [type(each) for each in world.forwarder.take_outputs()] == [SendBytes]
+
+
+def test_a_slow_controller_is_left_for_another_one_and_only_with_the_nodes_own_question() -> None:
+    """The node's own requests are safe to repeat, a client's might be applied twice."""
+    world = World()
+    world.forwarder.forward(context(0), TOPIC)
+    world.forwarder.ask("ids", AllocateProducerIdsRequest(), 0)
+    assert len(requests_of(world.connected())) >= 1
+    world.forwarder.controller_changed(5)
+    assert world.forwarder.take_outputs() == [], "it is the same controller"
+    world.active = (3, Address("h", 3))
+    world.forwarder.controller_changed(6)
+    sent = [type(request) for _, request in requests_of(world.connected(7))]
+    assert sent == [AllocateProducerIdsRequest]
 
 
 def test_who_asked_is_not_forgotten_while_the_request_waits_for_a_controller() -> None:
