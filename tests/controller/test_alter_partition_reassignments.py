@@ -82,14 +82,26 @@ def test_reassignment_that_is_taken_back_leaves_what_was() -> None:
     assert 5 not in after.replicas
 
 
+def test_what_a_reassignment_under_way_adds_and_removes_stays_so_when_all_are_named() -> None:
+    """As `changePartitionReassignment` of 4.3.1: lists that would be empty are not set."""
+    cluster = cluster_of_four()
+    assert reassign(cluster, [4, 2]) == E.NONE
+    assert reassign(cluster, [2, 4, 3]) == E.NONE
+    after = cluster.partition()
+    assert after.replicas == (2, 4, 3)
+    assert (after.adding_replicas, after.removing_replicas) == ((4,), (3,))
+
+
+@pytest.mark.parametrize("replicas", [[2], [2, 5]])
 @pytest.mark.parametrize(
     ("allowed", "error"), [("false", E.INVALID_REPLICA_ASSIGNMENT), ("true", E.NONE)]
 )
 def test_reassignment_of_which_only_new_replicas_are_in_sync_is_taken_back_uncleanly(
-    allowed: str, error: E
+    allowed: str, error: E, replicas: list[int]
 ) -> None:
-    cluster = BrokerCluster([2, 3, 4])
-    cluster.create("t", [2])
+    """The first replica of before is in sync alone (`PartitionReassignmentRevert`)."""
+    cluster = BrokerCluster([2, 3, 4, 5])
+    cluster.create("t", replicas)
     cluster.configure("t", "unclean.leader.election.enable", allowed)
     reassign(cluster, [3, 4])
     alter(cluster, 2, [2, 3])
@@ -99,7 +111,7 @@ def test_reassignment_of_which_only_new_replicas_are_in_sync_is_taken_back_uncle
     assert reassign(cluster, None) == error
     if error is E.NONE:
         after = cluster.partition()
-        assert (after.replicas, after.isr, after.leader) == ((2,), (2,), 2)
+        assert (after.replicas, after.isr, after.leader) == (tuple(replicas), (2,), 2)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
-"""The very first start of an embedded node, which makes its own directory."""
+"""Starts of an embedded node, which makes its own directory at the first."""
+
+import pytest
 
 from kraft_wire.node.config.node_config import Setting, load_config
+from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.node import Node
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.records.record_batch import parse_batches
@@ -31,3 +34,56 @@ def test_first_checkpoint_has_the_time_of_day() -> None:
         for record in batch.iter_records()
     }
     assert times == {1_700_000_000_000}
+
+
+MEBIBYTE = 1 << 20
+BALLAST = 4 * MEBIBYTE
+NEEDED = BALLAST + MEBIBYTE
+"""The ballast, and what is kept for metadata: docs/OPERATING.md."""
+
+
+def start(fs: SimFileSystem, ballast_bytes: int = BALLAST) -> Node:
+    chosen = [
+        ("log.dirs", Setting("/data", "test")),
+        ("storage.ballast.bytes", Setting(str(ballast_bytes), "test")),
+    ]
+    config = load_config(None, {}, chosen)
+    config = config.with_ports({listener.name: 9092 for listener in config.listeners})
+    return Node(config, fs, CountingChance(), now_ms=1, wall_ms=1)
+
+
+@pytest.mark.parametrize(
+    ("is_new", "capacity_bytes", "free_bytes", "ballast_bytes", "starts"),
+    [
+        (True, NEEDED, NEEDED, BALLAST, True),
+        (True, NEEDED - 1, NEEDED - 1, BALLAST, False),
+        (True, 10 * NEEDED, NEEDED, BALLAST, True),
+        (True, 10 * NEEDED, NEEDED - 1, BALLAST, False),
+        (True, MEBIBYTE, MEBIBYTE, 0, True),
+        (False, 10 * NEEDED, 0, BALLAST, True),
+        (False, NEEDED - 1, 0, BALLAST, False),
+        (True, 0, 0, BALLAST, True),
+    ],
+)
+def test_a_new_directory_needs_free_room_and_a_used_one_a_disk_that_is_large_enough(
+    monkeypatch: pytest.MonkeyPatch,
+    is_new: bool,
+    capacity_bytes: int,
+    free_bytes: int,
+    ballast_bytes: int,
+    starts: bool,
+) -> None:
+    """A full disk must not keep a node from starting; a size of 0 is one that is not known."""
+    fs = SimFileSystem()
+    if not is_new:
+        start(fs)
+        fs = fs.crashed([each.number for each in fs.pending_atoms()])
+        fs.open("/data/.lock", create=True).close()
+    monkeypatch.setattr(fs, "free_bytes", lambda _: free_bytes)
+    monkeypatch.setattr(fs, "total_bytes", lambda _: capacity_bytes)
+    if starts:
+        start(fs, ballast_bytes)
+        return
+    with pytest.raises(StartError, match="the disk is too small"):
+        start(fs, ballast_bytes)
+    assert fs.exists("/data") is not is_new, "nothing is made on it"
