@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import replace_file
@@ -119,6 +119,29 @@ def test_announced_epoch_is_known_at_once_and_saved_with_the_next() -> None:
     again = LeaderEpochs(fs, "/log")
     again.load()
     assert again.entries == [(3, 7)]
+
+
+def test_a_disk_that_refuses_an_epoch_leaves_those_of_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a later start, and of an entry that the new one contradicts."""
+    fs = SimFileSystem()
+    fs.make_directory("/log")
+    epochs = LeaderEpochs(fs, "/log")
+    epochs.assign(LeaderEpoch(2), Offset(0))
+    epochs.assign(LeaderEpoch(3), Offset(7))
+    before = epochs.entries
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError("write", epochs.path, "input/output error")
+
+    for start in (5, 7, 9):
+        with monkeypatch.context() as broken:
+            broken.setattr(LeaderEpochs, "save", refuse)
+            with pytest.raises(StorageError):
+                epochs.assign(LeaderEpoch(4), Offset(start))
+        assert epochs.entries == before
+    assert epochs.assign(LeaderEpoch(4), Offset(9))
 
 
 EPOCHS_OF_RECORDS = st.lists(

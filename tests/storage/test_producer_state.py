@@ -120,6 +120,19 @@ def test_marker_ends_the_transaction_and_keeps_the_sequence() -> None:
     assert states.first_unstable_offset(Offset(2)) is None
 
 
+def test_a_table_that_is_cleared_holds_no_reader_back() -> None:
+    """Neither by an open transaction nor by one whose marker is not committed yet."""
+    states = table(
+        batch_bytes(0, producer_id=7, sequence=0, transactional=True),
+        batch_bytes(1, producer_id=8, sequence=0, transactional=True),
+        marker_bytes(2, producer_id=7, abort=True),
+    )
+    assert states.first_unstable_offset(Offset(0)) == 0
+    states.clear(Offset(9))
+    assert states.first_unstable_offset(Offset(0)) is None
+    assert (len(states), states.map_end_offset) == (0, 9)
+
+
 def test_abort_names_the_transaction_and_the_stable_offset_beside_another_open_one() -> None:
     states = table(
         batch_bytes(0, producer_id=7, sequence=0, transactional=True),

@@ -114,6 +114,18 @@ def test_single_snapshot_and_its_log_stay() -> None:
     assert log.log_start_offset == 0
 
 
+@pytest.mark.parametrize(("high_watermark", "start"), [(9, 0), (10, 10), (14, 10), (15, 15)])
+def test_log_is_cut_at_a_snapshot_whose_records_are_all_committed(
+    high_watermark: int, start: int
+) -> None:
+    """A snapshot's end is exclusive: at the high watermark it holds committed records alone."""
+    log = log_of(SimFileSystem(), 20)
+    _, snapshots = taken(log, 5, 10, 15)
+    log.high_watermark = Offset(high_watermark)
+    clean(log, snapshots, SnapshotRetention(0, -1), 1)
+    assert log.log_start_offset == start
+
+
 def test_log_is_not_cut_at_a_snapshot_beyond_the_high_watermark() -> None:
     log = log_of(SimFileSystem(), 20)
     _, snapshots = taken(log, 5, 10, 15)

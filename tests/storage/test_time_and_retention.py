@@ -240,6 +240,18 @@ def test_compacted_only_logs_keep_old_segments_but_not_deleted_ones() -> None:
     assert apply_retention(log, 9000) == 2
 
 
+@pytest.mark.parametrize(("timestamp", "removed"), [(-1, 0), (0, 3), (1, 3)])
+def test_time_0_is_a_time_and_minus_1_is_none(timestamp: int, removed: int) -> None:
+    """`LogSegment.largestTimestamp` of 4.3.1 compares with `>= 0`."""
+    fs = SimFileSystem()
+    fs.wall_ms = 10_000
+    log = open_at(fs, LogConfig(segment_bytes=400, retention_ms=1_000))
+    for offset in range(9):
+        append(log, batch_bytes(offset, timestamp=timestamp))
+    log.update_high_watermark(Offset(9))
+    assert apply_retention(log, 10_500) == removed
+
+
 def test_segment_without_times_is_as_old_as_its_file() -> None:
     fs = SimFileSystem()
     fs.wall_ms = 10_000
