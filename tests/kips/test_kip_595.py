@@ -706,6 +706,26 @@ def test_leader_describes_the_quorum() -> None:
     assert [(one.replica_id, one.log_end_offset) for one in found.observers] == [(9, 1)]
 
 
+def test_each_time_and_end_of_a_replica_is_its_own() -> None:
+    """KIP-836: a fetch is not the end; what the leader has and nobody else counts as its end."""
+    small = Small((1, 2)).established()
+    small.pass_ms(100)
+    small.ask(fetch_request(2, small.disk.log.log_end_offset, 2, node_id=8))
+    small.pass_ms(10)
+    small.ask(fetch_request(2, 1, 1, node_id=9))
+    small.ask(fetch_request(2, small.disk.log.log_end_offset, 2, node_id=8))
+    small.pass_ms(10)
+    small.ask(fetch_request(2, 1, 1, node_id=8))
+    found = described(small)
+    times = {
+        one.replica_id: (one.last_fetch_timestamp, one.last_caught_up_timestamp)
+        for one in found.observers
+    }
+    assert times[8][0] - times[8][1] == 10
+    assert times[9][1] == -1
+    assert times[8][0] - times[9][0] == 10
+
+
 def test_who_does_not_lead_describes_nothing() -> None:
     """The leader alone can answer; that a node forwards the question is shown elsewhere."""
     found = described(Small((1, 2)).follower(5, 2))

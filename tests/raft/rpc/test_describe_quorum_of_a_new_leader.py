@@ -2,6 +2,7 @@
 
 import pytest
 
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -22,9 +23,23 @@ def test_high_watermark_that_is_not_known_is_minus_1() -> None:
     leading = Small((1, 5), (2, 3)).leader()
     (partition,) = described(leading).topics[0].partitions
     assert (partition.leader_id, partition.high_watermark) == (1, -1)
+    ends = {each.replica_id: each.log_end_offset for each in partition.current_voters}
+    assert ends[1] == leading.disk.log.log_end_offset, "also of what is not committed"
     established = Small((1, 5), (2, 3)).established()
     (partition,) = described(established).topics[0].partitions
     assert partition.high_watermark == established.disk.log.log_end_offset
+
+
+def test_a_voter_on_a_new_disk_is_an_observer_until_it_is_added() -> None:
+    """KIP-853: a replica is its id and its directory."""
+    leading = Small((1, 5), (2, 3), is_dynamic=True).established()
+    log = leading.disk.log
+    request = fetch_request(leading.quorum.epoch, log.log_end_offset, log.last_epoch, node_id=2)
+    request.topics[0].partitions[0].replica_directory_id = Uuid(b"a new directory!")
+    leading.ask(request)
+    (partition,) = described(leading).topics[0].partitions
+    found = [(each.replica_id, each.replica_directory_id) for each in partition.observers]
+    assert found == [(2, b"a new directory!")]
 
 
 @pytest.mark.parametrize(("node_id", "observers"), [(0, [0]), (9, [9]), (-1, [])])
