@@ -47,6 +47,15 @@ def test_token_past_its_longest_life_is_removed() -> None:
     assert removed(sweep, MetadataImage(delegation_tokens={"a": token}), INTERVAL_MS) == ["a"]
 
 
+def test_a_step_that_removes_all_is_followed_after_an_interval() -> None:
+    for count in (1, 999, 1_000):
+        sweep = TokenSweep(NodeSettings(SETTINGS))
+        sweep.begin(0)
+        ended = image(**{f"t{number}": 1 for number in range(count)})
+        assert len(removed(sweep, ended, INTERVAL_MS)) == count
+        assert sweep.deadline_ms(ended) == 2 * INTERVAL_MS
+
+
 def test_a_step_removes_a_thousand_and_the_next_follows_soon() -> None:
     """SEC-TOKEN-13: bounded per pass."""
     ends_ms = {f"t{number:04}": 1 for number in range(2_500)}
