@@ -1,13 +1,15 @@
 """DescribeLogDirs: directories, sizes, failed disks."""
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from kraft_wire.apis.registry import APIS, key_of
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.describe_log_dirs import handle
+from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.features import METADATA_VERSION
@@ -123,6 +125,23 @@ def test_copy_of_a_moving_replica_has_the_records_that_it_lacks_as_its_lag() -> 
         ("gone", 0, 1, -1, False),
         ("a", 0, 12, 6, True),
     ]
+
+
+@pytest.mark.parametrize(("end", "high_watermark", "lag"), [(4, 10, 6), (10, 10, 0), (12, 10, 0)])
+def test_lag_of_a_replica_is_what_it_lacks_of_the_committed_records(
+    end: int, high_watermark: int, lag: int
+) -> None:
+    """KIP-113: LEO below the high watermark is behind, and never below 0."""
+    broker = small_broker(image_of({"a": [partition_image(0)]}))
+    name = TopicPartition("a", 0)
+    broker.partitions[name] = cast(
+        Partition,
+        SimpleNamespace(offline=False, log_end_offset=end, high_watermark=high_watermark),
+    )
+    logs: Any = broker.logs
+    logs.entries = [LogDirectoryUsage(path="/one", partition_bytes={name: 30})]
+    (result,) = handle(broker, context(5), DescribeLogDirsRequest(topics=None)).results
+    assert result.topics[0].partitions[0].offset_lag == lag
 
 
 def test_answer_is_encoded_in_every_version(broker: Broker) -> None:

@@ -35,6 +35,18 @@ def test_partitions_are_counted_by_what_their_isr_lacks() -> None:
     expect(leading, underminisrpartitioncount=1, atminisrpartitioncount=4)
 
 
+def test_fewer_replicas_than_the_isr_needs_are_enough_when_all_are_in_it() -> None:
+    """KIP-966: acks=all needs at most as many members as there are replicas."""
+    leading = Leading(
+        partition_image(0),
+        partition_image(1, replicas=(1, 2)),
+        partition_image(2, replicas=(1, 2), isr=(1,)),
+        partition_image(3, replicas=(1, 2, 3)),
+        config={"min.insync.replicas": "3"},
+    )
+    expect(leading, underminisrpartitioncount=1, atminisrpartitioncount=3)
+
+
 def test_changes_of_isrs_are_counted_when_the_controller_has_made_them() -> None:
     leading = Leading(partition_image(0, replicas=(1, 2)))
     leading.produce(acks=1)
