@@ -14,6 +14,7 @@ from kraft_wire.broker.groups.streams.topology.internal_topics import (
     InternalTopicCreation,
     create_internal_topics,
 )
+from kraft_wire.broker.metadata.topic_creation import ANSWER_WITHIN_MS
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -160,3 +161,15 @@ def test_a_thousand_errors_are_kept() -> None:
         beats.answer(number, number, **{name: "no"})
     kept = beats.creation.errors(names, 1_200)
     assert list(kept) == names[200:]
+
+
+def test_a_request_that_was_answered_is_not_told_to_have_timed_out() -> None:
+    """Of two requests only the one without an answer is noted as failed."""
+    beats = Heartbeats()
+    beats.beat("a")
+    beats.beat("b")
+    beats.answer(0, 100)
+    told = [(GroupStatus.MISSING_INTERNAL_TOPICS, MISSING)]
+    assert beats.beat("a", now_ms=ANSWER_WITHIN_MS) == told
+    ((_, detail),) = beats.beat("b", now_ms=ANSWER_WITHIN_MS)
+    assert "CreateTopicsRequest to controller timed out" in detail
