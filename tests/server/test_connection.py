@@ -106,3 +106,31 @@ def test_what_a_closed_connection_had_received_is_not_delivered() -> None:
     connection.close()
     connection.resume()
     assert not connection.awaits_answer
+
+
+def test_time_of_a_frame_begins_with_its_first_byte_and_ends_with_its_last() -> None:
+    """The time limit of a request counts from there, and never while it is answered."""
+    connection, host, wire = connected(room_bytes=1_000)
+    for began_ms in (100, 900):
+        wire.received += b"\0\0\0\x09one"
+        connection.on_readable(began_ms)
+        wire.received += b"two"
+        connection.on_readable(began_ms + 50)
+        waiting = connection.waiting()
+        assert (waiting.frame_began_ms, waiting.last_active_ms) == (began_ms, began_ms + 50)
+        assert waiting.held_bytes > 0
+        wire.received += b"end"
+        connection.on_readable(began_ms + 70)
+        assert connection.waiting().frame_began_ms == -1
+        assert connection.waiting().held_bytes == 0
+        host.run()
+
+
+def test_a_throttled_connection_is_idle_from_the_end_of_its_throttle_time_on() -> None:
+    """SEC-QUOTA-21: what the broker does not read is not the client's silence."""
+    connection, host, _ = connected(room_bytes=0)
+    connection.mute(True, 300)
+    assert (connection.waiting().last_active_ms, host.watches_reads) == (300, False)
+    connection.mute(False, 9_000)
+    connection.settle()
+    assert (connection.waiting().last_active_ms, host.watches_reads) == (9_000, True)
