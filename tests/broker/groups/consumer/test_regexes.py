@@ -112,6 +112,20 @@ def test_an_expression_of_nobody_is_dropped() -> None:
     assert matched(harness) == []
 
 
+def test_an_expression_that_one_member_changes_stays_for_the_others() -> None:
+    """848-REGEX-08: also its result."""
+    harness = with_topics("table", "other")
+    for member in ("m1", "m2"):
+        send(harness, by_regex(member_id=member))
+    harness.settle()
+    epoch = group_in(harness).members["m1"].member_epoch
+    changed = send(harness, staying(epoch, member_id="m1", subscribed_topic_regex="o.*"))
+    assert changed.response.error_code == 0
+    assert matched(harness) == ["table"]
+    send(harness, staying(-1, member_id="m2"))
+    assert matched(harness) == []
+
+
 def test_a_bad_expression_is_refused_when_it_is_new_to_the_group() -> None:
     """848-REGEX-02."""
     harness = with_topics("table")
