@@ -1,9 +1,11 @@
 """Text to value and back, by Kafka's rules; refusals in Kafka's words."""
 
+from dataclasses import replace
+
 import pytest
 
 from kraft_wire.settings.broker import BROKER_KEYS
-from kraft_wire.settings.definition import ConfigKey, ConfigValue
+from kraft_wire.settings.definition import ConfigKey, ConfigKind, ConfigValue
 from kraft_wire.settings.group import GROUP_KEYS
 from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.settings.values import InvalidConfigValue, format_value, parse_value
@@ -92,6 +94,20 @@ def test_share_group_start_is_a_name_or_a_duration(text: str) -> None:
     assert parse_value(GROUP_KEYS["share.auto.offset.reset"], text) == text
     with pytest.raises(InvalidConfigValue):
         parse_value(GROUP_KEYS["share.auto.offset.reset"], f"{text} P")
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"), [(ConfigKind.SHORT, 16), (ConfigKind.INT, 32), (ConfigKind.LONG, 64)]
+)
+def test_whole_numbers_are_those_of_their_java_type(kind: ConfigKind, bits: int) -> None:
+    key = replace(TOPIC_KEYS["retention.ms"], kind=kind, valid=None)
+    lowest, highest = -(1 << bits - 1), (1 << bits - 1) - 1
+    for number in (lowest, lowest + 1, -1, 0, highest):
+        assert parse_value(key, str(number)) == number
+    assert parse_value(key, f"+{highest}") == highest
+    for number in (lowest - 1, highest + 1):
+        with pytest.raises(InvalidConfigValue, match=f"Not a number of type {kind.name}"):
+            parse_value(key, str(number))
 
 
 def test_digits_without_end_are_refused_without_being_converted() -> None:
