@@ -32,6 +32,11 @@ def test_stretches_are_the_files_end_to_end(
     for replica in list_replicas(fs, options):
         tasks = plan_log_parts(fs, [(replica.files, OffsetRange(0, None))], options, 2)
         stretches = [one for task in tasks for part in task for one in part.stretches]
+        last = replica.files.segments[-1]
+        for part in (each for task in tasks for each in task):
+            end = part.stretches[-1]
+            is_end = (end.segment, end.end_position) == (last.file, last.size_bytes)
+            assert part.holds_log_end is is_end
         by_segment: dict[str, list[Stretch]] = {}
         for one in stretches:
             by_segment.setdefault(one.segment, []).append(one)
