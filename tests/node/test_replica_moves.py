@@ -389,6 +389,20 @@ def test_failed_target_ends_a_move_and_the_replica_stays_served() -> None:
     moved(quorum, SECOND)
 
 
+def test_target_that_fails_at_once_refuses_the_move_and_the_replica_stays_served() -> None:
+    quorum = alone(**ONE_BATCH)
+    source = place(quorum)
+    assert source == FIRST
+    disk: Any = quorum.members[OURS].fs
+    disk.fails = ("open", f"{OTHER}/t-0")
+    assert alter(quorum, OTHER) == ErrorCode.KAFKA_STORAGE_ERROR
+    disk.fails = None
+    assert node_of(quorum).broker.moves.target_of(TopicPartition("t", 0)) is None
+    written(quorum, 1)
+    assert place(quorum) == source
+    assert alter(quorum, OTHER) == ErrorCode.KAFKA_STORAGE_ERROR, "the directory is offline"
+
+
 def test_full_target_delays_a_move_until_it_has_room() -> None:
     quorum = alone()
     disk: Any = quorum.members[OURS].fs
