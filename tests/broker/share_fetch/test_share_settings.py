@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -49,7 +50,7 @@ def test_an_own_value_stays_within_the_limits_of_the_broker(key: str) -> None:
         (highest + 1, highest),
     ):
         configs = {} if own is None else {key.replace(".", "_"): str(own)}
-        settings = ShareSettings(lambda configs=configs: image(**configs), broker)  # type: ignore[misc]
+        settings = ShareSettings(partial(image, **configs), broker)
         assert getattr(settings.of("g"), field) == expected, own
         assert getattr(settings.of("another"), field) == default
 
@@ -58,12 +59,11 @@ def test_a_change_of_the_metadata_or_of_the_brokers_settings_counts_at_once() ->
     images = [image(record_lock_duration_ms="25000"), image(record_lock_duration_ms="26000")]
     file = {"group.share.min.record.lock.duration.ms": "26500"}
     brokers = [broker(), BrokerSettings.of(NodeSettings(file))]
-    now = [images[0], brokers[0]]
-    settings = ShareSettings(lambda: now[0], lambda: now[1])  # type: ignore[arg-type, return-value]
+    settings = ShareSettings(lambda: images[0], lambda: brokers[0])
     assert settings.of("g").record_lock_duration_ms == 25_000
-    now[0] = images[1]
+    del images[0]
     assert settings.of("g").record_lock_duration_ms == 26_000
-    now[1] = brokers[1]
+    del brokers[0]
     assert settings.of("g").record_lock_duration_ms == 26_500
 
 
