@@ -10,6 +10,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import TransactionalWrite
+from kraft_wire.broker.groups.offsets.commit import commit_offsets
+from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.partition import Partition
 from kraft_wire.node.metrics.group_metrics import group_metrics
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
@@ -99,3 +103,17 @@ def test_lag_is_shown_by_the_leader_of_a_partition_alone_and_is_never_negative()
     assert shown(harness, topic=led(offline=True)) == [{place: 4}, {}]
     assert shown(harness, topic=led(high_watermark=3)) == [{place: 4}, {place: 0}]
     assert shown(harness) == [{place: 4}, {}]
+
+
+def test_an_offset_of_an_open_transaction_is_not_committed_yet() -> None:
+    """KIP-98: it is neither shown nor counted for the lag, beside one that is committed."""
+    harness = consuming.with_topic()
+    plain = OffsetCommitRequest(group_id="g", topics=[commit_topic("topic", 4)])
+    assert harness.send(plain, 9).response.topics[0].partitions[0].error_code == 0
+    shard = harness.groups.shard_of("g")
+    assert isinstance(shard, GroupShard)
+    at = ClockReading(harness.now_ms, harness.wall_ms)
+    opened = OffsetCommitRequest(group_id="g", topics=[commit_topic("topic", 9, partition=1)])
+    commit_offsets(shard, opened, opened.topics, 9, at, TransactionalWrite(1, 0, None))
+    place = ("g", "topic", "0")
+    assert shown(harness, topic=led()) == [{place: 4}, {place: 6}]
