@@ -84,6 +84,36 @@ def test_star_is_an_ordinary_beginning_of_a_name() -> None:
     assert not neighbours.authorize(ANN, HOST, READ, TOPIC, "!!f")
 
 
+@pytest.mark.parametrize(
+    ("allowed", "denied", "is_allowed"),
+    [
+        (acl("*"), acl("*", prefixed=True, permission=DENY), True),
+        (acl("*"), acl("*", permission=DENY), False),
+        (acl("*a"), acl("*", prefixed=True, permission=DENY), False),
+        (acl("a"), acl("*", prefixed=True, permission=DENY), True),
+        (acl("ab", prefixed=True), acl("a", prefixed=True, permission=DENY), False),
+        (acl("a", prefixed=True), acl("ab", prefixed=True, permission=DENY), True),
+        (acl("ab"), acl("ab", permission=DENY), False),
+        (acl("ab"), acl("abc", permission=DENY), True),
+    ],
+)
+def test_some_name_is_allowed_beside_what_is_denied(
+    allowed: AclImage, denied: AclImage, *, is_allowed: bool
+) -> None:
+    """KIP-679: as `Authorizer.authorizeByResourceType` goes over the entries."""
+    assert over(allowed, denied).authorize_any(ANN, HOST, READ, TOPIC) is is_allowed
+
+
+def test_a_star_that_is_allowed_ends_the_search_for_some_name() -> None:
+    """KIP-679: a denied beginning `*` does not count, also where `hardcode` itself is denied.
+
+    `Authorizer.authorizeByResourceType` asks for that name first.
+    """
+    denied = acl("*", prefixed=True, permission=DENY), acl("hardcode", permission=DENY)
+    assert over(acl("*"), *denied).authorize_any(ANN, HOST, READ, TOPIC)
+    assert not over(acl("*a"), *denied).authorize_any(ANN, HOST, READ, TOPIC)
+
+
 def test_nobody_but_super_users_is_served_before_an_image_is_loaded() -> None:
     authorizer = StandardAuthorizer(super_users("User:root"), allows_without_acl=True)
     root = Principal("User", "root")

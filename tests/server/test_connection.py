@@ -1,9 +1,12 @@
 """A connection over a socket in memory: what a peer that takes no answers may make us hold."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from kraft_wire.model import FileSlice
-from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.limits import ServerLimits, overdue
 from kraft_wire.node.outputs import Buffers
 from kraft_wire.server.connection import Connection
 from tests.server.memory_transports import Loop, PlainWire
@@ -134,3 +137,23 @@ def test_a_throttled_connection_is_idle_from_the_end_of_its_throttle_time_on() -
     connection.mute(False, 9_000)
     connection.settle()
     assert (connection.waiting().last_active_ms, host.watches_reads) == (9_000, True)
+
+
+@pytest.mark.parametrize(
+    ("login", "reason"),
+    [
+        (None, None),
+        (SimpleNamespace(is_over=True), None),
+        (SimpleNamespace(is_over=False), "handshake_timeout"),
+    ],
+)
+def test_requests_of_a_login_do_not_end_the_time_that_a_new_connection_has(
+    login: Any, reason: str | None
+) -> None:
+    """Else a client could hold a connection without ever logging in."""
+    connection, _, _ = connected(0)
+    connection.peer.login, connection.peer.requests_count = login, 5
+    limits = ServerLimits()
+    now_ms = connection.opened_ms + limits.handshake_ms + 1
+    assert now_ms < limits.idle_ms
+    assert overdue(connection.waiting(), limits, now_ms) == reason

@@ -11,7 +11,7 @@ from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from tests.broker.groups.ready_groups import harness_with_groups
-from tests.broker.groups.test_share_group_heartbeat import sharing
+from tests.broker.groups.test_share_group_heartbeat import joining, send, sharing
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -63,3 +63,24 @@ def test_a_state_that_the_isr_does_not_have_is_not_shown(monkeypatch: pytest.Mon
     listed = answer({})
     assert [(each.group_id, each.group_state) for each in listed.groups] == [("group", "Stable")]
     assert answer({shard.log.partition: ErrorCode.NOT_COORDINATOR}).groups == []
+
+
+def test_the_answer_waits_for_the_newest_record_of_all_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = sharing("member")
+    send(harness, joining(group_id="younger", member_id="member"))
+    shard = harness.groups.shard_of("group")
+    assert not isinstance(shard, ErrorCode)
+    shard.other_groups["group"].safe_at, shard.other_groups["younger"].safe_at = 5, 7
+    awaited: list[Any] = []
+
+    def park(_: Any, context: Any, required: Any, answer: Any) -> Any:
+        awaited.append(required)
+        return PARKED
+
+    monkeypatch.setattr(CommitWaits, "answer_when_committed", park)
+    for high_watermark in range(4, 8):
+        monkeypatch.setattr(harness.store, "high_watermark", lambda _, at=high_watermark: at)
+        harness.send(ListGroupsRequest(), 5)
+    assert awaited == [{shard.log.partition: 7}] * 3, "below 7"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from kraft_wire.broker.coordination.commit_waits import CommitWaits
+from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.broker.groups.harness import Harness
@@ -148,6 +152,38 @@ def test_a_restart_that_cannot_be_stored_leaves_everything_as_it_was() -> None:
     assert follower.heartbeat() == ErrorCode.NONE
     assert leader.heartbeat() == ErrorCode.NONE
     assert bytes(follower.sync().response.assignment) == follower.member_id.encode()
+
+
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR])
+def test_what_became_of_an_overtaken_restart_is_nothing_to_the_next_one(
+    error: ErrorCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The instance restarts again before the ISR has its first new member id."""
+    harness = delayed()
+    _, follower = static_group(harness)
+    commits: list[Any] = []
+
+    def append(partition: int, records: Any, at: Any, *_: Any) -> Appended:
+        harness.store.append(partition, records, at)
+        return Appended(ErrorCode.NONE, harness.store.end_offset(partition))
+
+    def wait(
+        _: CommitWaits, partition: int, offset: int, at: Any, committed: Any, *__: Any
+    ) -> None:
+        commits.append(lambda error: committed(error, at))
+
+    monkeypatch.setattr(harness.store, "append_for_later", append)
+    monkeypatch.setattr(CommitWaits, "await_commit", wait)
+    overtaken, newest = restarted(follower), restarted(follower)
+    assert overtaken.join_once().is_parked
+    assert newest.join_once().is_parked
+    assert overtaken.joining.error == ErrorCode.FENCED_INSTANCE_ID
+    first, second = commits
+    first(error)
+    assert newest.joining.is_parked
+    second(ErrorCode.NONE)
+    assert newest.joined().error_code == ErrorCode.NONE
+    assert newest.heartbeat() == ErrorCode.NONE
 
 
 def test_a_restart_survives_a_restart_of_the_coordinator() -> None:

@@ -1,8 +1,9 @@
-"""DescribeQuorum to a leader that has committed nothing yet."""
+"""DescribeQuorum to a leader that has committed nothing yet, and which observers it still knows."""
 
 import pytest
 
 from kraft_wire.model import Uuid
+from kraft_wire.raft.timing import RaftTiming
 from kraft_wire.wire.generated.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -52,3 +53,30 @@ def test_whoever_fetches_under_an_id_is_an_observer(node_id: int, observers: lis
     )
     (partition,) = described(leading).topics[0].partitions
     assert [each.replica_id for each in partition.observers] == observers
+
+
+def test_an_observer_that_is_silent_for_five_minutes_is_described_no_more() -> None:
+    """`LeaderState`: OBSERVER_SESSION_TIMEOUT_MS; one that has fetched meanwhile stays."""
+    leading = Small((1, 5), (2, 3), is_dynamic=True).established()
+    log, began_ms = leading.disk.log, leading.now_ms
+    forgotten_ms = RaftTiming().observer_forgotten_ms
+
+    def fetches(*nodes: int) -> None:
+        epoch = leading.quorum.epoch
+        for each in nodes:
+            leading.ask(fetch_request(epoch, log.log_end_offset, log.last_epoch, node_id=each))
+
+    def observers() -> list[int]:
+        (partition,) = described(leading).topics[0].partitions
+        return [each.replica_id for each in partition.observers]
+
+    fetches(4, 5)
+    while leading.now_ms + 100 < began_ms + forgotten_ms:
+        leading.pass_ms(100)
+        fetches(2, 3)
+    assert observers() == [4, 5]
+    fetches(5)
+    leading.pass_ms(100)
+    fetches(2, 3)
+    leading.pass_ms(100)
+    assert observers() == [5]

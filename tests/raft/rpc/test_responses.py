@@ -5,10 +5,17 @@ import random
 import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
-from kraft_wire.raft.effects import AppendFetched, AppendSnapshotChunk, InstallSnapshot, TruncateLog
+from kraft_wire.raft.effects import (
+    AppendFetched,
+    AppendSnapshotChunk,
+    InstallSnapshot,
+    SendRequest,
+    TruncateLog,
+)
 from kraft_wire.raft.events import RequestFailed, ResponseReceived, SnapshotRefused
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Unattached
+from kraft_wire.raft.rpc.remove_raft_voter import on_response
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.fetch import (
     EpochEndOffset,
@@ -27,8 +34,13 @@ from kraft_wire.wire.generated.fetch_snapshot import (
     ResponseTopicSnapshot,
 )
 from kraft_wire.wire.generated.fetch_snapshot import LeaderIdAndEpoch as SnapshotLeader
+from kraft_wire.wire.generated.remove_raft_voter import (
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+)
 from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
+from tests.raft.cluster import address_of
 from tests.raft.small import TOPIC, TOPIC_ID, Small, begin_request, vote_response
 
 
@@ -382,3 +394,24 @@ def test_no_request_or_answer_of_any_shape_raises() -> None:
                 answer = response_class(sent.request.API_KEY)  # type: ignore[union-attr]  # a request
                 made = random_message(message_table(answer.NAME), answer.MAX_VERSION, random_source)
                 small.answer(sent, made)  # type: ignore[arg-type]  # a SendRequest
+
+
+@pytest.mark.parametrize(
+    ("error", "is_ignored"),
+    [
+        (E.NONE, False),
+        (E.REQUEST_TIMED_OUT, False),
+        (E.VOTER_NOT_FOUND, False),
+        (E.INVALID_REQUEST, True),
+        (E.NOT_LEADER_OR_FOLLOWER, True),
+    ],
+)
+def test_a_voter_that_is_removed_already_or_in_progress_is_no_error(
+    error: E, *, is_ignored: bool
+) -> None:
+    """KIP-853: the next period looks at the voter set again in any case."""
+    small = fetching()
+    before = small.quorum.ignored[Ignored.TOP_LEVEL_ERROR]
+    sent = SendRequest(99, 2, address_of(2), RemoveRaftVoterRequest())
+    on_response(small.quorum, sent, RemoveRaftVoterResponse(error_code=error), small.now_ms)
+    assert small.quorum.ignored[Ignored.TOP_LEVEL_ERROR] == before + is_ignored
