@@ -41,6 +41,10 @@ NOT_RUN = {
     "kraft-wire tokens": "tests/cli/test_tokens.py does it on a node with a login",
     "kraft-wire sim": "docs/walkthroughs and the phases of CI run seeds",
     "$ kraft-wire sim": "docs/walkthroughs and the phases of CI run seeds",
+    "kafka-configs.sh --bootstrap-server localhost:9092 --entity-type brokers": (
+        "tests/apache/test_cordoned_directories.py does it"
+    ),
+    "kafka-reassign-partitions.sh": "tests/apache/test_replica_moves.py does it",
     "python -m kraft_wire.sim": "tests/sim runs the model",
     "python -m tests.raft.swarm": "tests/raft runs swarms",
 }

@@ -21,11 +21,11 @@ class CordonedDirectories:
 
     def __init__(self, node_id: int, settings: NodeSettings, ids: Mapping[str, Uuid]) -> None:
         """`ids` are those of the log directories, by path."""
-        self.ids: list[Uuid] = []
-        """Those that are cordoned, in the order of `log.dirs`."""
         self._node_id = node_id
         self._settings = settings
         self._all_ids = ids
+        self.ids = self._cordoned()
+        """Those that are cordoned, in the order of `log.dirs`."""
         self._urged: tuple[int, list[Uuid]] | None = None
         """Broker epoch and directories for which a heartbeat was last made due."""
 
@@ -34,12 +34,10 @@ class CordonedDirectories:
 
         That is so once for each change: other images may come before the controller records it.
         """
-        self._settings = layered(self._settings, image, self._node_id)
-        self.ids = [
-            directory_id
-            for path, directory_id in self._all_ids.items()
-            if is_cordoned(self._settings, path)
-        ]
+        settings = layered(self._settings, image, self._node_id)
+        if settings is not self._settings:  # most images change no setting of a broker
+            self._settings = settings
+            self.ids = self._cordoned()
         own = image.brokers.get(self._node_id)
         if own is None or image.metadata_version < CORDONED_FROM:
             return False
@@ -48,3 +46,6 @@ class CordonedDirectories:
             return False
         self._urged = news
         return True
+
+    def _cordoned(self) -> list[Uuid]:
+        return [each for path, each in self._all_ids.items() if is_cordoned(self._settings, path)]

@@ -80,6 +80,8 @@ class OwnSettings:
                     resource_name=resource.resource_name,
                 )
                 refused.append(answer)
+        if not refused:
+            return handle(context, request)
         altering.resources = served
         verdict = with_refused(request, kind, "responses", refused, served)
         if not isinstance(verdict, Passed):
