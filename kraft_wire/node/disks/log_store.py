@@ -1,9 +1,9 @@
 """The node's log directories as one store of partitions' logs, for the broker.
 
 New partitions go to the directory with the fewest (KIP-112's rule), and to a cordoned one only if
-no other is left (KIP-1066). Settings of a topic are its own
-values over the broker's, so a dynamic change of a broker key reconfigures every log. The
-directories are the only source for which logs exist.
+no other is left (KIP-1066). Settings of a topic are its own values over the broker's, so a dynamic
+change of a broker key reconfigures every log. The directories are the only source for which logs
+exist.
 """
 
 from collections.abc import Callable, Mapping, Sequence
