@@ -68,6 +68,20 @@ def test_a_group_is_described_with_its_members() -> None:
         assert (task.subtopology_id, task.partitions) == ("0", [0, 1, 2])
 
 
+def test_tasks_are_listed_in_the_order_of_their_partitions() -> None:
+    """Few of many: a set of numbers has another order."""
+    harness = streaming(*(f"m{number}" for number in range(12)), partitions=40)
+    (group,) = describe(harness, "group")
+    targets = [
+        task.partitions
+        for member in group.members
+        for task in member.target_assignment.active_tasks
+    ]
+    assert sorted(each for task in targets for each in task) == [*range(40)]
+    assert targets == [sorted(task) for task in targets]
+    assert any([*frozenset(task)] != task for task in targets), "the test would show nothing"
+
+
 @pytest.mark.parametrize(
     ("states", "found"), [([], 1), (["NOT_READY"], 1), (["NotReady"], 0), (["Stable"], 0)]
 )
