@@ -64,7 +64,11 @@ class Stage:
         self.offsets = self._partition(OFFSETS_TOPIC, b"id of the offset")
         machine: Any = SimpleNamespace(id=NODE, life=1)
         self.replica: Any = SimpleNamespace(
-            machine=machine, truth=self.t, log=SimpleNamespace(batches=[], ends=[])
+            machine=machine,
+            truth=self.t,
+            log=SimpleNamespace(batches=[], ends=[]),
+            is_loading=False,
+            holds=lambda batch: batch in self.t.batches,
         )
 
     def _partition(self, name: str, topic_id: bytes) -> PartitionTruth:
@@ -676,6 +680,32 @@ def test_a_leader_that_lacks_a_marker_continues_the_transaction() -> None:
     stage.t.leader_epoch += 1
     stage.data()
     stage.marker(0)
+
+
+def test_a_marker_that_a_new_process_finds_waits_for_the_commit_of_its_verdict() -> None:
+    """T02: the former process died within the event that wrote both."""
+    stage = Stage()
+    stage.begins()
+    stage.data()
+    stage.replica.is_loading = True
+    stage.marker(1)
+    assert str(stage.watch.why_open()).startswith("t-0 has a marker without a verdict")
+    stage.replica.is_loading = False
+    stage.record(PREPARE_COMMIT, 1, IN_T)
+    assert "without a verdict" not in str(stage.watch.why_open())
+    stage.record(COMMITTED, 1)
+    assert stage.watch.why_open() is None
+
+
+def test_a_marker_that_a_new_process_finds_agrees_with_its_verdict() -> None:
+    """T02: also if the verdict is committed later."""
+    stage = Stage()
+    stage.begins()
+    stage.data()
+    stage.replica.is_loading = True
+    stage.marker(1)
+    with pytest.raises(Violation, match="T02"):
+        stage.record(PREPARE_ABORT, 1, IN_T)
 
 
 def test_late_marker_of_the_older_protocol_may_be_of_an_earlier_transaction() -> None:

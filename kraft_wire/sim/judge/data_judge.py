@@ -166,6 +166,7 @@ class DataJudge(ReplicaJudge):
         before, watch.state = watch.state, now
         was_empty = not watch.log.batches
         self._look_at_log(watch, before)
+        watch.is_loading = False
         end, high_watermark, epoch, is_leader = now
         facts = (end, "on disk", watch.log.end_offset)
         self.check("S12 OffsetContiguity", end == watch.log.end_offset, watch, *facts)

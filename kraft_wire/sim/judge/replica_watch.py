@@ -35,6 +35,8 @@ class ReplicaWatch:
     """Leader epoch of the last batch that the node called committed, -1 for none."""
     partition: Partition | None = None
     """The node's partition object; a new one after the partition was removed and added again."""
+    is_loading: bool = True
+    """Whether what is seen of the log was there when its process or its replica began."""
     log_start: int = -1
     """The node's log start offset, -1 for a process that was not checked yet."""
     has_led: bool = False
@@ -61,6 +63,7 @@ class ReplicaWatch:
         self.log = type(self.log)(self.log.directory)
         self.state, self.led_epoch, self.committed_epoch = _NOTHING, -1, -1
         self.partition = None
+        self.is_loading = True
         self.log_start, self.has_led, self.segments = -1, False, []
         self.unclean_since_ms = None
         self.compared = {}

@@ -49,6 +49,8 @@ class TransactionWatch:
         self._placed: dict[tuple[_Key, int, int], None] = {}
         self._fresh: list[tuple[ReplicaWatch, SeenBatch]] = []
         """Appended in this event."""
+        self._found: list[tuple[ReplicaWatch, SeenBatch]] = []
+        """Markers in the logs of new processes whose verdicts are not known to be committed yet."""
         self._decided: list[tuple[int, int, SeenBatch]] = []
         """Commits in `__transaction_state` in this event: broker, partition and records."""
         self._ends: list[tuple[int, str, BatchHead, int]] = []
@@ -89,7 +91,7 @@ class TransactionWatch:
         key = ((watch.truth.topic_id, watch.truth.number), batch.epoch, batch.base_offset)
         if key not in self._placed:
             self._placed[key] = None
-            self._fresh.append((watch, batch))
+            (self._found if watch.is_loading else self._fresh).append((watch, batch))
 
     def committed(self, truth: PartitionTruth, node_id: int, batch: SeenBatch) -> None:
         """A batch was committed."""
@@ -112,7 +114,7 @@ class TransactionWatch:
         decided, self._decided = self._decided, []
         for node_id, number, batch in decided:
             self.ids.committed(node_id, number, batch)
-        fresh, self._fresh = self._fresh, []
+        fresh, self._fresh = self._take_found() + self._fresh, []
         for watch, batch in fresh:
             head = head_of(batch)
             if head.producer_id >= 0 and not head.is_foreign:
@@ -128,6 +130,25 @@ class TransactionWatch:
         completed, self.ids.completed = self.ids.completed, []
         for verdict in completed:
             self._judge_completed(machine.id, verdict)
+
+    def _take_found(self) -> list[tuple[ReplicaWatch, SeenBatch]]:
+        """Return what a process found in its log and can be judged now.
+
+        The former one may have died within the event that committed a verdict and wrote its
+        markers: the verdict is known as committed when its partition has a leader again.
+        """
+        found, self._found = self._found, []
+        judged: list[tuple[ReplicaWatch, SeenBatch]] = []
+        for watch, batch in found:
+            head, truth = head_of(batch), watch.truth
+            is_ours = head.is_marker and head.producer_id >= 0 and not head.is_foreign
+            if is_ours and not truth.is_deleted and self._verdict_of_marker(head) is None:
+                self._found.append((watch, batch))
+                continue
+            judged.append((watch, batch))
+            if is_ours and truth.is_same(batch, truth.batch_before(batch.end_offset)):
+                self._marked[(truth.topic_id, truth.number), head.producer_id] = self.ids.event
+        return judged
 
     def replica_changed(self, watch: ReplicaWatch, partition: Partition) -> None:
         """A replica's log, high watermark or leader epoch is another one."""
@@ -325,7 +346,10 @@ class TransactionWatch:
     # -- the end ---------------------------------------------------------------------------------
 
     def why_open(self) -> str | None:
-        """T17: return what is still open, None for nothing."""
+        """T17: return what is still open or T02: without a verdict, None for nothing."""
+        for watch, batch in self._found:
+            if watch.holds(batch):
+                return f"{watch.truth.name} has a marker without a verdict: {head_of(batch)}"
         for name, record in self.ids.ids.items():
             if record.state in (ONGOING, *PREPARED):
                 return f"{name} is in state {record.state} as {record.producer}"
