@@ -689,10 +689,10 @@ def test_a_marker_that_a_new_process_finds_waits_for_the_commit_of_its_verdict()
     stage.data()
     stage.replica.is_loading = True
     stage.marker(1)
-    assert str(stage.watch.why_open()).startswith("t-0 has a marker without a verdict")
+    assert str(stage.watch.why_open()).startswith("t-0 has what no record allows")
     stage.replica.is_loading = False
     stage.record(PREPARE_COMMIT, 1, IN_T)
-    assert "without a verdict" not in str(stage.watch.why_open())
+    assert "no record" not in str(stage.watch.why_open())
     stage.record(COMMITTED, 1)
     assert stage.watch.why_open() is None
 
@@ -706,6 +706,17 @@ def test_a_marker_that_a_new_process_finds_agrees_with_its_verdict() -> None:
     stage.marker(1)
     with pytest.raises(Violation, match="T02"):
         stage.record(PREPARE_ABORT, 1, IN_T)
+
+
+def test_data_that_a_new_process_finds_waits_for_the_commit_of_its_membership() -> None:
+    """T09: the former process died within the event that added the partition and wrote to it."""
+    stage = Stage()
+    stage.record(EMPTY, 0)
+    stage.replica.is_loading = True
+    stage.data()
+    assert str(stage.watch.why_open()).startswith("t-0 has what no record allows")
+    stage.record(ONGOING, 0, IN_T)
+    assert "no record" not in str(stage.watch.why_open())
 
 
 def test_late_marker_of_the_older_protocol_may_be_of_an_earlier_transaction() -> None:

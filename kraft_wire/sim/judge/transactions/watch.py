@@ -50,7 +50,7 @@ class TransactionWatch:
         self._fresh: list[tuple[ReplicaWatch, SeenBatch]] = []
         """Appended in this event."""
         self._found: list[tuple[ReplicaWatch, SeenBatch]] = []
-        """Markers in the logs of new processes whose verdicts are not known to be committed yet."""
+        """What new processes have in their logs, and no committed record is known for yet."""
         self._decided: list[tuple[int, int, SeenBatch]] = []
         """Commits in `__transaction_state` in this event: broker, partition and records."""
         self._ends: list[tuple[int, str, BatchHead, int]] = []
@@ -135,14 +135,19 @@ class TransactionWatch:
         """Return what a process found in its log and can be judged now.
 
         The former one may have died within the event that committed a verdict and wrote its
-        markers: the verdict is known as committed when its partition has a leader again.
+        markers, or that added a partition and wrote to it: the record of the coordinator is known
+        as committed when its partition has a leader again.
         """
         found, self._found = self._found, []
         judged: list[tuple[ReplicaWatch, SeenBatch]] = []
         for watch, batch in found:
             head, truth = head_of(batch), watch.truth
             is_ours = head.is_marker and head.producer_id >= 0 and not head.is_foreign
-            if is_ours and not truth.is_deleted and self._verdict_of_marker(head) is None:
+            waits = is_ours and self._verdict_of_marker(head) is None
+            if head.is_transactional and not head.is_marker and not head.is_foreign:
+                joined = self.ids.membership.get((head.producer_id, head.epoch), {})
+                waits = (truth.topic, truth.number) not in joined
+            if waits and not truth.is_deleted:
                 self._found.append((watch, batch))
                 continue
             judged.append((watch, batch))
@@ -346,10 +351,10 @@ class TransactionWatch:
     # -- the end ---------------------------------------------------------------------------------
 
     def why_open(self) -> str | None:
-        """T17: return what is still open or T02: without a verdict, None for nothing."""
+        """T17: return what is still open, or against T02 or T09 there, None for nothing."""
         for watch, batch in self._found:
             if watch.holds(batch):
-                return f"{watch.truth.name} has a marker without a verdict: {head_of(batch)}"
+                return f"{watch.truth.name} has what no record allows: {head_of(batch)}"
         for name, record in self.ids.ids.items():
             if record.state in (ONGOING, *PREPARED):
                 return f"{name} is in state {record.state} as {record.producer}"
