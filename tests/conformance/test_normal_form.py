@@ -1,4 +1,4 @@
-"""What is compared of a response, and in which form; what an outcome says of a difference."""
+"""The form in which responses are compared, and how an outcome describes a difference."""
 
 from __future__ import annotations
 

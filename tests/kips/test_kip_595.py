@@ -707,7 +707,7 @@ def test_leader_describes_the_quorum() -> None:
 
 
 def test_each_time_and_end_of_a_replica_is_its_own() -> None:
-    """KIP-836: a fetch is not the end; what the leader has and nobody else counts as its end."""
+    """KIP-836: a fetch below the leader's end is a fetch, but the replica has not caught up."""
     small = Small((1, 2)).established()
     small.pass_ms(100)
     small.ask(fetch_request(2, small.disk.log.log_end_offset, 2, node_id=8))

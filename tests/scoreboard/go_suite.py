@@ -3,8 +3,7 @@
 A test needs one if its function, or one that it calls, has one of the words by which the suite
 reaches for the broker. The module is copied, because the cache of modules is read-only; nothing in
 it is changed. Tests run in one process; those that fail, or that a panic of another one has kept
-from running, run again alone, up to four times: the machine may be busy, a panic ends the process,
-and some tests of kafka-go race with themselves on every broker (TestConsumerGroupWithTopic).
+from running, run again alone, up to twice: the machine may be busy, and a panic ends the process.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["GoSuite", "needs_broker"]
 
 SECONDS_MAX = 900
 ALONE_SECONDS_MAX = 120
-TRIES = 4
+TRIES = 2
 _FUNCTION = re.compile(r"^func (?:\([^)]*\) )?(\w+)\(", re.M)
 
 

@@ -142,18 +142,24 @@ class TransactionWatch:
         judged: list[tuple[ReplicaWatch, SeenBatch]] = []
         for watch, batch in found:
             head, truth = head_of(batch), watch.truth
-            is_ours = head.is_marker and head.producer_id >= 0 and not head.is_foreign
-            waits = is_ours and self._verdict_of_marker(head) is None
-            if head.is_transactional and not head.is_marker and not head.is_foreign:
-                joined = self.ids.membership.get((head.producer_id, head.epoch), {})
-                waits = (truth.topic, truth.number) not in joined
-            if waits and not truth.is_deleted:
+            if head.producer_id < 0 or head.is_foreign:
+                continue
+            if self._awaits_record(truth, head):
                 self._found.append((watch, batch))
                 continue
             judged.append((watch, batch))
-            if is_ours and truth.is_same(batch, truth.batch_before(batch.end_offset)):
+            if head.is_marker and truth.is_same(batch, truth.batch_before(batch.end_offset)):
                 self._marked[(truth.topic_id, truth.number), head.producer_id] = self.ids.event
         return judged
+
+    def _awaits_record(self, truth: PartitionTruth, head: BatchHead) -> bool:
+        """Return whether no committed record of a coordinator speaks of a batch yet."""
+        if truth.is_deleted:
+            return False
+        if head.is_marker:
+            return self._verdict_of_marker(head) is None
+        joined = self.ids.membership.get((head.producer_id, head.epoch), {})
+        return head.is_transactional and (truth.topic, truth.number) not in joined
 
     def replica_changed(self, watch: ReplicaWatch, partition: Partition) -> None:
         """A replica's log, high watermark or leader epoch is another one."""
