@@ -93,7 +93,11 @@ def aged_id(offset: int, epoch: int, name: str, producer_id: int, timeout_ms: in
 
 
 def append_to_last_segment(fs: SimFileSystem, directory: str, data: bytes) -> None:
-    """Append batches to a log that no process has open, durably; do nothing without a log."""
+    """Append batches to a log that no process has open, durably; do nothing without a log.
+
+    Its process may have stopped cleanly, so that the next one trusts the indexes: they are removed,
+    and built again from the log.
+    """
     node = fs.look(directory)
     names = node.children if isinstance(node, DirectoryNode) else {}
     name = max((each for each in names if each.endswith(".log")), default=None)
@@ -103,3 +107,7 @@ def append_to_last_segment(fs: SimFileSystem, directory: str, data: bytes) -> No
     file.pwrite(data, file.size_bytes())
     file.fsync()
     file.close()
+    stem = name.removesuffix(".log")
+    for index in (f"{stem}.index", f"{stem}.timeindex"):
+        if index in names:
+            fs.unlink(f"{directory}/{index}")
