@@ -34,6 +34,21 @@ def test_a_flush_of_a_deleted_log_commits_nothing_in_the_one_that_was_made_again
     assert (waiting.produced.error_code, waiting.produced.base_offset) == (ErrorCode.NONE, 0)
 
 
+def test_a_log_that_is_deleted_before_its_directory_is_synced_does_not_end_the_process() -> None:
+    """Another thread flushes while the topic is deleted (KAFKA-15391)."""
+    leading = Leading(partition_image(0), config={"flush.messages": "1", "segment.bytes": "150"})
+    leading.produce(3)
+    leading.produce(3)  # into a new segment, whose name is not durable yet
+    order = leading.flushing.begin(iter([1]))
+    assert order is not None
+    (log,) = leading.logs.logs.values()
+    leading.logs.fs.rename(log.directory, f"{log.directory}-delete")
+    leading.partitions = {}
+    leading.publish()
+    assert order.run() is None
+    assert leading.flushing.completed(1) == {}
+
+
 def test_a_log_whose_indexes_find_no_room_is_flushed_another_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

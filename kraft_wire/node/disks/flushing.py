@@ -5,13 +5,32 @@ Later appends wait for the next flush, so that many answers share one fsync. The
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from kraft_wire.broker.replicas import Replicas
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.node.outputs import FlushLogs
+from kraft_wire.storage.files import MissingFile
 from kraft_wire.storage.log import Log, PendingFlush
 
 __all__ = ["Flushing"]
+
+
+@frozen
+class _FlushOfReplica:
+    """The flush of one replica, which may be deleted or moved aside while another thread runs it.
+
+    Its directory has another name then, and no answer depends on it any more. Kafka's
+    `Utils.flushDirIfExists` passes over it, too (KAFKA-15391).
+    """
+
+    pending: PendingFlush
+
+    def run(self) -> None:
+        """Flush, or raise FsyncFailed."""
+        with suppress(MissingFile):
+            self.pending.run()
 
 
 class Flushing:
@@ -41,7 +60,8 @@ class Flushing:
             self._running = None
             return None
         self._started = next(flush_ids)
-        return FlushLogs(self._started, [pending for _, pending in self._running.values()])
+        targets = [_FlushOfReplica(pending) for _, pending in self._running.values()]
+        return FlushLogs(self._started, targets)
 
     def completed(self, flush_id: int) -> dict[tuple[str, int], Offset]:
         """Note a finished flush; return the durable end of each partition.
