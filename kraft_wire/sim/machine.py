@@ -395,6 +395,8 @@ class Machine(MachineState):
             self._die_of_armed_fault()
             self.observer.after_turn(self, "flush")
             return
+        except Exception as error:
+            raise NodeBroke(f"node {self.id} at its flush: {error!r}") from error
         if failure is not None:
             self._failed(failure)
             return
