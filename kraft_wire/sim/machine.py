@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kraft_wire.model import FsyncFailed, StorageError
+from kraft_wire.model import FsyncFailed, StorageError, TopicPartition
 from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import (
@@ -34,19 +34,20 @@ from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.observer import Observer
+from kraft_wire.sim.repairs import cut_damage, directory_of
 from kraft_wire.sim.scheduler import SeededRandomSource, stream
 from kraft_wire.sim.setup import METADATA_DIRECTORY, format_disk
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.traffic import Traffic
 from kraft_wire.sim.wires import Wires
 from kraft_wire.storage.directory.log_directory import METADATA_PARTITION
-from kraft_wire.storage.recovery.damage import inspect
-from kraft_wire.storage.recovery.repair import cut
 
 __all__ = ["Machine", "NodeBroke", "ProcessDied", "SpinningNode"]
 
 _TICKS_PER_MS_MAX = 40
 _REPAIRS_MAX = 3
+_OPERATOR_US = 1_000_000
+"""How long a log stays refused until an operator has read of it."""
 
 
 class ProcessDied(BaseException):
@@ -133,14 +134,26 @@ class Machine(MachineState):
 
     def _report(self, name: str, **fields: object) -> None:
         self.observer.reported(self, name, fields)
+        if name == "log_refused":
+            arguments = (self.life, fields["file"], fields["partition"])
+            self.stage.scheduler.after(_OPERATOR_US, self._repair_replica, *arguments)
 
     def _repair(self, refusal: str) -> None:
-        """Cut damage at the tail of the metadata log, as `kraft-wire repair --cut` does."""
-        found = list(inspect(self.fs, METADATA_DIRECTORY.rpartition("/")[0], METADATA_PARTITION))
-        if not found:
+        """Cut damage at the tail of the metadata log."""
+        directory = METADATA_DIRECTORY.rpartition("/")[0]
+        if not cut_damage(self.fs, directory, METADATA_PARTITION):
             raise NodeBroke(f"node {self.id} refuses to start: {refusal}")
-        for damage in found:
-            cut(self.fs, METADATA_DIRECTORY.rpartition("/")[0], damage)
+
+    def _repair_replica(self, life: int, path: str, partition: TopicPartition) -> None:
+        """Stop the process that refuses a replica's log, and cut it before the next start.
+
+        A process that died meanwhile refuses the log again at its start.
+        """
+        if self.node is None or life != self.life:
+            return
+        self.observer.repairs(self, partition)
+        self._died(loses_power=False)
+        cut_damage(self.fs, directory_of(path), partition)
 
     def kill(self) -> None:
         """End the process; its written data stays."""

@@ -6,6 +6,7 @@ nodes' own log lines become part of the story.
 
 from __future__ import annotations
 
+from kraft_wire.model import TopicPartition
 from kraft_wire.node.event_log import Line
 from kraft_wire.node.outputs import Rejection
 from kraft_wire.sim.judge.data_judge import DataJudge
@@ -111,6 +112,11 @@ class Observer:
         """A node refused to start, by name; an operator repairs."""
         self._stage.marks["start refused and repaired"] += 1
         self.note(machine, f"refuses to start: {reason}")
+
+    def repairs(self, machine: MachineState, partition: TopicPartition) -> None:
+        """An operator stops a node, to repair the log of a replica that it refuses."""
+        self._stage.marks["replica refused and repaired"] += 1
+        self.note(machine, f"is stopped to repair {partition}")
 
     def reported(self, machine: MachineState, name: str, fields: dict[str, object]) -> None:
         """A node wrote a log line."""

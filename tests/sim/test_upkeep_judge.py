@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -532,6 +533,24 @@ def test_answers_that_follow_from_the_log_are_right() -> None:
     stage.ended(0, 0, 2)
     stage.ended(1, 1, 3)
     stage.ended(2, -1, -1)
+
+
+@pytest.mark.parametrize("is_first_open", [True, False])
+def test_compaction_may_stop_at_a_removed_record_of_an_open_transaction(
+    is_first_open: bool,
+) -> None:
+    """L9: of two open transactions, the first may lie below the log start."""
+    first = transactions_of_another_leader(0, 0, 7, 1, is_append_time=False)
+    second = transactions_of_another_leader(3, 0, 8, 1, is_append_time=False)
+    stage = Stage("compact-delete", retention_bytes=0)
+    stage.segment(0, first if is_first_open else batch(0, (b"b", b"0")))
+    stage.segment(1, batch(1, (b"a", b"0")))
+    stage.segment(2, batch(2, (b"a", b"1")))
+    stage.segment(3, second)
+    stage.segment(stage.log.log_end_offset, batch(stage.log.log_end_offset, (b"c", b"0")))
+    stage.removes(0, start=1)
+    stage.truth.rules = replace(stage.truth.rules, retention_bytes=-1)
+    assert (stage.overdue() is None) == is_first_open
 
 
 def test_what_is_due_and_not_done_is_told() -> None:

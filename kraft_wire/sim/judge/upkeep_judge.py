@@ -242,8 +242,8 @@ class UpkeepJudge:
             limit = min(limit, next(emptied, limit))
         if watch.truth.has_open_transaction and limit > watch.log_start:
             # A record below the log start may still count, as in 4.3.1.
-            first, _ = open_transactions([b for each in segments for b in each.batches])
-            if first is None:
+            first, _ = open_transactions(watch.truth.batches)
+            if first is not None and first < watch.log_start:
                 return None
         cleanable = [each for each in segments[:-1] if each.end_offset <= limit]
         newest: dict[bytes, tuple[int, int]] = {}
