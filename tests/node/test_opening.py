@@ -52,6 +52,20 @@ def start(fs: SimFileSystem, ballast_bytes: int = BALLAST) -> Node:
     return Node(config, fs, CountingChance(), now_ms=1, wall_ms=1)
 
 
+def test_a_directory_with_logs_is_in_use_without_its_lock_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The power may be lost before the name of the lock file is on the disk."""
+    fs = SimFileSystem()
+    start(fs)
+    fs = fs.crashed([])
+    assert not fs.exists("/data/.lock")
+    assert fs.exists("/data/__cluster_metadata-0")
+    monkeypatch.setattr(fs, "free_bytes", lambda _: 0)
+    monkeypatch.setattr(fs, "total_bytes", lambda _: 10 * NEEDED)
+    start(fs, BALLAST)
+
+
 @pytest.mark.parametrize(
     ("is_new", "capacity_bytes", "free_bytes", "ballast_bytes", "starts"),
     [

@@ -60,6 +60,8 @@ __all__ = [
     "settings_of_file",
 ]
 
+_BUILDER: Final = "principal.builder.class"
+_KNOWN_BUILDER: Final = "DefaultKafkaPrincipalBuilder"
 _EMBEDDED: Final = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -286,6 +288,8 @@ def _read_security(
     reader: ConfigReader, listeners: Listeners
 ) -> tuple[dict[str, ListenerSecurity], dict[str, LinkSecurity]]:
     """Return the security of listeners and of links; empty if all are plaintext."""
+    for each in listeners.clients + listeners.controller:
+        _refuse_other_principals(ListenerValues(reader, each.name))
     protocols = {each.protocol for each in listeners.clients + listeners.controller}
     if protocols | {listeners.controllers_protocol} == {"PLAINTEXT"}:
         return {}, {}
@@ -293,6 +297,15 @@ def _read_security(
 
     security = reading.read_security(reader, listeners.clients + listeners.controller)
     return security, reading.read_links(reader, listeners, security)
+
+
+def _refuse_other_principals(values: ListenerValues) -> None:
+    """Raise ConfigError if a listener's principals come from a class of Java, plaintext too.
+
+    Its rules may be all that decides who is anonymous.
+    """
+    if not str(values.value(_BUILDER)).endswith(f".{_KNOWN_BUILDER}"):
+        raise values.error(_BUILDER, f"only {_KNOWN_BUILDER} is supported")
 
 
 def _listener_entries(

@@ -26,7 +26,6 @@ _SESSION: Final = "connections.max.reauth.ms"
 _ENTRY: Final = "sasl.jaas.config"
 _BROKERS_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 _CONTROLLERS_MECHANISM: Final = "sasl.mechanism.controller.protocol"
-_KNOWN_BUILDER: Final = "DefaultKafkaPrincipalBuilder"
 _CLASSES: Final = (
     "sasl.server.callback.handler.class",
     "sasl.login.callback.handler.class",
@@ -73,8 +72,6 @@ def _read(values: ListenerValues, protocol: str) -> ListenerSecurity:
     for key in _CLASSES:
         if values.value(key) is not None:
             raise values.error(key, _JAVA)
-    if not str(values.value("principal.builder.class")).endswith(f".{_KNOWN_BUILDER}"):
-        raise values.error("principal.builder.class", f"only {_KNOWN_BUILDER} is supported")
     is_sasl = protocol.startswith("SASL")
     tls = read_tls(values, has_sasl=is_sasl, is_served=True) if protocol.endswith("SSL") else None
     return ListenerSecurity(protocol, tls, _read_sasl(values) if is_sasl else None)

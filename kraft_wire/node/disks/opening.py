@@ -29,6 +29,7 @@ from kraft_wire.storage.directory.log_directory import (
     LOCK,
     METADATA_PARTITION,
     LogDirectory,
+    partition_of_directory,
     set_stray_aside,
 )
 from kraft_wire.storage.directory.meta_properties import MetaProperties, read_meta_properties
@@ -216,11 +217,12 @@ def _refuse_small_disk(fs: FileSystem, path: str, made: Sequence[str], ballast_b
     """Raise StartError if a disk has no room for records, before anything is written to it.
 
     A directory in use is only refused if its whole disk is too small: a full one must start, so
-    that it can be read and space can be freed.
+    that it can be read and space can be freed. One that has logs is in use, even if the power was
+    lost before the name of its lock file was on the disk.
     """
     place = _parent(made[-1]) if made else path
     needed_bytes = ballast_bytes + _RESERVE_BYTES
-    is_new = not fs.exists(f"{path}/{LOCK}")
+    is_new = bool(made) or not (fs.exists(f"{path}/{LOCK}") or _has_logs(fs, path))
     free_bytes, total_bytes = fs.free_bytes(place), fs.total_bytes(place)
     if not total_bytes:
         return  # a file system without a known size
@@ -230,6 +232,11 @@ def _refuse_small_disk(fs: FileSystem, path: str, made: Sequence[str], ballast_b
             f"{free_bytes} of {total_bytes} are free; the reserve (storage.ballast.bytes) is "
             f"{ballast_bytes} bytes"
         )
+
+
+def _has_logs(fs: FileSystem, path: str) -> bool:
+    """Return whether a directory has that of a partition."""
+    return any(partition_of_directory(name) is not None for name in fs.names(path))
 
 
 def _missing(fs: FileSystem, path: str) -> list[str]:

@@ -121,6 +121,12 @@ def test_login_entries_without_a_listener_are_without_effect() -> None:
             "Java classes cannot be loaded",
         ),
         ("SASL_PLAINTEXT", "principal.builder.class=com.acme.B", "only DefaultKafkaPrincipal"),
+        ("PLAINTEXT", "principal.builder.class=com.acme.B", "only DefaultKafkaPrincipal"),
+        (
+            "PLAINTEXT",
+            "listener.name.secure.principal.builder.class=com.acme.B",
+            "listener.name.secure.principal.builder.class=com.acme.B: only DefaultKafkaPrincipal",
+        ),
         ("SASL_PLAINTEXT", "inter.broker.listener.name=SECURE", "inter.broker.protocol is not set"),
         (
             "SASL_PLAINTEXT",
