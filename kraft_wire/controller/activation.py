@@ -13,6 +13,7 @@ from kraft_wire.metadata.features import (
     METADATA_VERSION,
     TRANSACTIONS_FROM,
     activation_records,
+    unsupported_level,
 )
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.metadata.image_draft import MetadataFault
@@ -20,7 +21,6 @@ from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
-from kraft_wire.wire.message import Message
 
 __all__ = ["first_records"]
 
@@ -45,12 +45,16 @@ def first_records(
             raise MetadataFault(words)
         records.append(VersionedRecord(AbortTransactionRecord(reason=_REASON)))
     if is_empty:
-        if not any(_finalises_metadata_version(each.record) for each in bootstrap):
+        levels = {
+            each.record.name: each.record.feature_level
+            for each in bootstrap
+            if isinstance(each.record, FeatureLevelRecord)
+        }
+        if METADATA_VERSION not in levels:
             raise MetadataFault("the records to begin with do not finalise metadata.version")
+        why = unsupported_level(levels, is_controller=True)
+        if why is not None:
+            raise MetadataFault(f"of the records to begin with, {why}")
         records += activation_records(bootstrap, settings.integer("min.insync.replicas"))
     assert bool(records) == (is_empty or in_transaction)
     return records
-
-
-def _finalises_metadata_version(record: Message) -> bool:
-    return isinstance(record, FeatureLevelRecord) and record.name == METADATA_VERSION

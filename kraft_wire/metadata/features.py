@@ -14,8 +14,9 @@ A level is offered only when the node implements it. All nodes:
   (`partition_changes`, `elr_settings`; KIP-966). A broker does the same at both levels: the high
   watermark waits for `min.insync.replicas`, and a registration names the epoch of a clean stop.
 
-A log that Apache Kafka created may have higher levels finalised than this node supports. They stay
-in the image and in the log, but are hidden from clients, which would use features that are missing.
+A log of a newer release may have higher levels finalised than this node supports. No node serves
+one with another `metadata.version`, and no controller one with another level of any feature
+(`unsupported_level`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,6 +51,7 @@ __all__ = [
     "default_levels",
     "metadata_version_of_release",
     "missing_dependency",
+    "unsupported_level",
 ]
 
 METADATA_VERSION: Final = "metadata.version"
@@ -123,6 +125,24 @@ RELEASE_LEVELS: Final[Mapping[str, int]] = {
     "4.3-IV0": 30,
 }
 """Every metadata.version by name; a release means its highest one."""
+
+
+def unsupported_level(finalized: Mapping[str, int], *, is_controller: bool) -> str | None:
+    """Return why a node must not serve a log with these levels, None if it may.
+
+    Sources: `FeatureControlManager.replay` and `FeaturesDelta.replay` of 4.3.1. A record may mean
+    something else from a level on, and a controller would write records of another one.
+    """
+    names = finalized if is_controller else [METADATA_VERSION]
+    for name in names:
+        level = finalized.get(name, 0)
+        known = SUPPORTED_FEATURES.get(name, FeatureRange(0, 0))
+        if level and not known.min_level <= level <= known.max_level:
+            return (
+                f"{name} {level} is finalised, and this release supports "
+                f"{known.min_level} to {known.max_level}; start the release that finalised it"
+            )
+    return None
 
 
 def default_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str, int]:

@@ -4,10 +4,14 @@ Committed batches are replayed in order, after the newest snapshot if the log no
 first batches (KIP-595 "State Machine", KIP-630 "Loading"). Nothing above the high watermark is
 ever read here, so the image has only committed records.
 
-Errors are final: MetadataFault for records that contradict each other, StorageError for damage.
+Errors are final: MetadataFault for records that contradict each other and for feature levels that
+this release does not support, StorageError for damage.
 """
 
+from collections.abc import Mapping
+
 from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.features import unsupported_level
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.metadata.loader import MetadataLoader
@@ -22,11 +26,20 @@ __all__ = ["CommittedMetadata"]
 class CommittedMetadata:
     """The state machine of the metadata log."""
 
-    def __init__(self, log: QuorumLog, arrival: SnapshotArrival | None = None) -> None:
+    def __init__(
+        self,
+        log: QuorumLog,
+        arrival: SnapshotArrival | None = None,
+        *,
+        is_controller: bool = True,
+    ) -> None:
         """Load the newest snapshot; `advance` replays the log.
 
         `arrival` has the image of a snapshot that is fetched later.
         """
+        self._is_controller = is_controller
+        self._levels: Mapping[str, int] = {}
+        """The levels that were checked last."""
         self._log = log
         self._arrival = arrival or SnapshotArrival(log.snapshots)
         self._loader = MetadataLoader()
@@ -81,7 +94,18 @@ class CommittedMetadata:
                 self.bytes_since_snapshot += batch.size_bytes
         except CorruptRecordBatch as error:
             raise MetadataFault(f"the batch at {self.next_offset}: {error}") from error
+        self._check_levels()
         return self._loader.image is not before
+
+    def _check_levels(self) -> None:
+        """Raise MetadataFault if a feature is finalised at a level that is not supported."""
+        levels = self._loader.image.finalized_features
+        if levels is self._levels:
+            return
+        why = unsupported_level(levels, is_controller=self._is_controller)
+        if why is not None:
+            raise MetadataFault(why)
+        self._levels = levels
 
     def snapshot_began(self) -> None:
         """Reset the counts, because a snapshot of the image is being written."""
@@ -100,6 +124,7 @@ class CommittedMetadata:
         self.loads_count += 1
         self.timestamp_ms = snapshots.header_timestamp_ms(snapshot_id)
         self.bytes_since_snapshot = 0
+        self._check_levels()
 
     def _read(self, snapshot_id: OffsetAndEpoch) -> None:
         """Replay a snapshot's file."""

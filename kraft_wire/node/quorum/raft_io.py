@@ -107,7 +107,7 @@ class RaftIo:
         self.quorum_log = opened.log
         self.log = opened.log.log
         arrival = SnapshotArrival(opened.log.snapshots)
-        self.committed = CommittedMetadata(opened.log, arrival)
+        self.committed = CommittedMetadata(opened.log, arrival, is_controller=config.is_controller)
         self.replica = RaftReplica(
             config, opened.log, opened.log.snapshots, random_source, opened.voters
         )

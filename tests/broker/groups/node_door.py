@@ -66,6 +66,7 @@ class NodeDoor:
         self.flushes: list[FlushLogs] = []
         self.limits: list[ServerLimits] = []
         """What the host was told to obey, the newest last."""
+        self.stops: list[StopProcess] = []
         self.muted: dict[int, int] = {}
         """When each throttled connection was muted."""
         self._peers: dict[int, Peer] = {}
@@ -191,8 +192,10 @@ class NodeDoor:
                 self.muted[output.connection_id] = self.now_ms
             elif isinstance(output, Mute):
                 del self.muted[output.connection_id]
+            elif isinstance(output, StopProcess):
+                self.stops.append(output)
             else:
-                assert isinstance(output, NoReply | ServeClients | StopProcess), output
+                assert isinstance(output, NoReply | ServeClients), output
         if not self.keeps_flushes_back:
             self.flush()
 
