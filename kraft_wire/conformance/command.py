@@ -74,7 +74,9 @@ Only = Annotated[
 ProfileName = Annotated[
     str,
     typer.Option(
-        "--profile", metavar="PROFILE", help="Expected behavior: apache-4.3, apache-3.9 or minimal."
+        "--profile",
+        metavar="PROFILE",
+        help="Expected behavior: apache-4.4, apache-4.3, apache-3.9 or minimal.",
     ),
 ]
 Json = Annotated[

@@ -4,9 +4,9 @@
 checkout, or ``<folder>/<release>`` if the environment variable ``KRAFT_WIRE_APACHE_CACHE`` names a
 folder. A folder with all that is asked for is never touched again: the second call costs nothing.
 
-Which jars: the server (``kafka_2.13``), its command line tools, the metadata shell, the clients and
-coordinators that come with them, and a log binding that keeps the tools quiet (releases before 4.0
-have one of their own).
+Which jars: the server (``kafka_2.13``), its command line tools, the metadata shell of releases up
+to that of the schemas, the clients and coordinators that come with them, and a log binding that
+keeps the tools quiet (releases before 4.0 have one of their own).
 Does not verify the jars beyond what Maven does itself.
 """
 
@@ -46,11 +46,19 @@ class JarsMissing(RuntimeError):
     """Maven is absent or could not bring the jars; the text says which."""
 
 
+def is_newer(release: str) -> bool:
+    """Whether a release came after the one whose schemas are served."""
+    return release.split(".") > RELEASE.split(".")
+
+
 def coordinates(release: str) -> list[Coordinates]:
     """Everything that is asked of Maven for one release."""
     kafka = "org.apache.kafka"
     log4j = "org.apache.logging.log4j"
-    wanted = [(kafka, name, release) for name in ("kafka_2.13", "kafka-tools", "kafka-shell")]
+    names = ["kafka_2.13", "kafka-tools"]
+    if not is_newer(release):
+        names.append("kafka-shell")
+    wanted = [(kafka, name, release) for name in names]
     if release.startswith("3."):
         return wanted  # which bring a log binding of their own
     return [*wanted, (log4j, "log4j-core", LOG4J), (log4j, "log4j-slf4j-impl", LOG4J)]

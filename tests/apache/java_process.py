@@ -119,8 +119,13 @@ def run_java(
     flags: Sequence[str] = (),
     release: str = jars.RELEASE,
 ) -> Outcome:
-    """Run a main class to its end; the exit code is the caller's to judge."""
-    if main_class.startswith(tool_runner.TOOLS) and not flags and heap_mb == HEAP_MB:
+    """Run a main class to its end; the exit code is the caller's to judge.
+
+    A tool of a newer release has a process of its own: the runner is compiled with classes that
+    4.4.0 has moved.
+    """
+    is_shared = main_class.startswith(tool_runner.TOOLS) and not jars.is_newer(release)
+    if is_shared and not flags and heap_mb == HEAP_MB:
         command = java_command(tool_runner.MAIN_CLASS, release=release)
         with tool_runner.free_runner(release, command) as runner:
             if runner is not None:

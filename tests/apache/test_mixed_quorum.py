@@ -63,8 +63,9 @@ def registered(address: str) -> list[int]:
         ((1,), RELEASE, None),
         ((1, 2), "3.9.1", "3.9-IV0"),
         ((1,), "3.9.1", "3.9-IV0"),
+        ((1, 2), "4.4.0", "4.3-IV0"),
     ],
-    ids=[f"2 of {RELEASE}", f"1 of {RELEASE}", "2 of 3.9.1", "1 of 3.9.1"],
+    ids=[f"2 of {RELEASE}", f"1 of {RELEASE}", "2 of 3.9.1", "1 of 3.9.1", "2 of 4.4.0"],
 )
 def test_leadership_goes_round_and_the_logs_stay_equal(
     tmp_path: Path, apache_ids: tuple[int, ...], release: str, metadata_version: str | None

@@ -28,6 +28,7 @@ __all__ = ["ANSWERS", "PROFILE", "RECORDING", "main"]
 
 PROFILE = "apache-4.3"
 OLDER, OLDER_RELEASE = "apache-3.9", "3.9.1"
+NEWER, NEWER_RELEASE = "apache-4.4", "4.4.0"
 RECORDING = Path(__file__).with_name("apache-4.3.1.jsonl.gz")
 ANSWERS = Path(answers_module.__file__).with_name("profiles")
 
@@ -49,22 +50,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m tests.conformance.recording", description=__doc__)
     shown = "rows by pattern, as conform has them; the others stay as recorded (repeatable)"
     parser.add_argument("--only", action="append", default=[], metavar="GLOB", help=shown)
-    only = parser.parse_args(arguments).only
+    parser.add_argument("--profile", choices=(PROFILE, OLDER, NEWER), help="only this release")
+    parsed = parser.parse_args(arguments)
+    only = parsed.only
+    profiles = (PROFILE, OLDER, NEWER) if parsed.profile is None else (parsed.profile,)
     with TemporaryDirectory() as scratch:
         directory = Path(scratch)
-        outcomes, single = recorded(apache_node(made(directory, "single")), PROFILE, only)
-        recording = Recording.of(outcomes, "Apache Kafka 4.3.1", PROFILE)
-        merged(recording, only).write(RECORDING)
-        print(f"{RECORDING}: {len(outcomes)} rows, {RECORDING.stat().st_size:,} bytes")
-        _, other = recorded(other_node(made(directory, "other")), PROFILE, only)
-        _, three = recorded(three_apache_nodes(made(directory, "three")), PROFILE, only)
-        keep(PROFILE, "Apache Kafka 4.3.1", only, single, other, three)
-        if not order_of(OLDER, only):
-            return
-        older = apache_node(made(directory, "older"), OLDER_RELEASE)
-        other_older = other_node(made(directory, "other-older"), OLDER_RELEASE)
-        nodes = [recorded(each, OLDER, only)[1] for each in (older, other_older)]
-        keep(OLDER, "Apache Kafka 3.9.1", only, *nodes)
+        if PROFILE in profiles:
+            record(directory, only)
+        for profile, release in ((OLDER, OLDER_RELEASE), (NEWER, NEWER_RELEASE)):
+            if profile in profiles and order_of(profile, only):
+                record_release(directory, profile, release, only)
+
+
+def record(directory: Path, only: Sequence[str]) -> None:
+    """Write the recording of 4.3.1, and its answers."""
+    outcomes, single = recorded(apache_node(made(directory, "single")), PROFILE, only)
+    recording = Recording.of(outcomes, "Apache Kafka 4.3.1", PROFILE)
+    merged(recording, only).write(RECORDING)
+    print(f"{RECORDING}: {len(outcomes)} rows, {RECORDING.stat().st_size:,} bytes")
+    _, other = recorded(other_node(made(directory, "other")), PROFILE, only)
+    _, three = recorded(three_apache_nodes(made(directory, "three")), PROFILE, only)
+    keep(PROFILE, "Apache Kafka 4.3.1", only, single, other, three)
+
+
+def record_release(directory: Path, profile: str, release: str, only: Sequence[str]) -> None:
+    """Write the answers of a release other than that of the recording."""
+    one = apache_node(made(directory, f"{release}-one"), release)
+    other = other_node(made(directory, f"{release}-other"), release)
+    nodes = [recorded(each, profile, only)[1] for each in (one, other)]
+    keep(profile, f"Apache Kafka {release}", only, *nodes)
 
 
 def order_of(profile: str, only: Sequence[str] = ()) -> list[str]:

@@ -13,7 +13,7 @@ from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.header import encode_response_header
 from tests.conformance.broken_broker import Relay
 from tests.conformance.judged_nodes import judged, targets
-from tests.conformance.recording import OLDER, PROFILE
+from tests.conformance.recording import NEWER, OLDER, PROFILE
 from tests.conformance.test_suite import LIST_OFFSETS, not_passed, server
 from tests.server_process import ServerProcess
 
@@ -72,7 +72,7 @@ def test_answers_are_the_fields_in_which_nodes_agree(tmp_path: Path) -> None:
     assert found.rows == {"api.case/0": [{"a": 1}]}
 
 
-@pytest.mark.parametrize("profile", [PROFILE, OLDER])
+@pytest.mark.parametrize("profile", [PROFILE, OLDER, NEWER])
 def test_answers_are_read_as_they_are_written(profile: str, tmp_path: Path) -> None:
     found = Answers.read(profile)
     assert found is not None
