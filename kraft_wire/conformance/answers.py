@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from kraft_wire.conformance.normal_form import RULES, NormalForm
 from kraft_wire.conformance.target import Target
-from kraft_wire.conformance.verdict import Exchange, Mismatch
+from kraft_wire.conformance.verdict import Difference, Exchange
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import response_class
 
@@ -29,18 +29,21 @@ _ENDING: Final = ".answers.jsonl.gz"
 _OF_REQUEST: Final = "request."
 _ABSENT: Final = "(absent)"
 _OFFERED: Final = ("api_keys[", "supported_features[", "finalized_features[")
-"""Lists of a broker's features: a missing element is not supported, and not wrong."""
+"""What a broker offers: fewer and other versions are not supported, or newer, and not wrong."""
 
+_ERROR_CODE: Final = "error_code"
 _INDEX: Final = re.compile(r"\[\d+\]")
 _PRODUCER: Final = "producer "
+_OWN_NODE: Final = "this node"
 _OF_TOPIC: Final = 1
 """The source of a setting: the topic itself."""
 
+Fields = Mapping[str, object]
 Row = list[dict[str, object]]
 """The fields of each response of a row, in their order."""
 
 
-class AnswerMismatch(Mismatch):
+class AnswerMismatch(Difference):
     """A field that a case does not check differs from the release's answer."""
 
     def __init__(self, expected: str, seen: str, path: str, exchange: int) -> None:
@@ -84,22 +87,23 @@ class Answers:
         path.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
 
     def judge(self, case: str, version: int, target: Target, exchanges: Sequence[Exchange]) -> None:
-        """Compare a row with the release's; raises AnswerMismatch at the first field."""
+        """Compare a row with the release's.
+
+        Raises AnswerMismatch at the first error code that differs, or else at the first field.
+        """
         wanted = self.rows.get(f"{case}/{version}", [])
         found = answered(case, version, target, exchanges)
         if len(found) != len(wanted):
             return  # The case asked more or less often, until something had come.
         asked = [each for each in exchanges if not each.is_preparation]
-        for index, (fields, seen, exchange) in enumerate(zip(wanted, found, asked, strict=True)):
-            if _failed_in_itself(fields):
-                continue
-            for path, value in _comparable(fields, exchange):
-                is_offered = path not in seen and path.startswith(_OFFERED)
-                if is_offered or _is_unordered(case, path) or _is_of_cluster(fields, path):
-                    continue
-                if seen.get(path, _ABSENT) != value and not _is_first_id(value, seen.get(path)):
-                    shown = str(seen.get(path, _ABSENT))
-                    raise AnswerMismatch(f"{value} as of {self.about}", shown, path, index)
+        differing = [
+            AnswerMismatch(f"{value} as of {self.about}", str(seen.get(path, _ABSENT)), path, index)
+            for index, (fields, seen, exchange) in enumerate(zip(wanted, found, asked, strict=True))
+            for path, value in _judged_fields(case, fields, exchange)
+            if not _agrees(value, seen.get(path, _ABSENT), target.node_id)
+        ]
+        if differing:
+            raise min(differing, key=lambda each: not each.path.endswith(_ERROR_CODE))
 
 
 def answered(
@@ -132,6 +136,16 @@ def _comparable(fields: Mapping[str, object], exchange: Exchange) -> Iterator[tu
             yield path, value
 
 
+def _judged_fields(case: str, fields: Fields, exchange: Exchange) -> Iterator[tuple[str, object]]:
+    """Yield the release's fields that any broker should have."""
+    if _failed_in_itself(fields):
+        return
+    for path, value in _comparable(fields, exchange):
+        is_free = path.startswith(_OFFERED) or _is_unordered(case, path)
+        if not is_free and not _is_of_cluster(fields, path):
+            yield path, value
+
+
 def _is_unordered(case: str, path: str) -> bool:
     """Return whether a field is in a list that Apache Kafka takes from a hash table."""
     rules: Mapping[str, Sequence[str]] = RULES["unordered_by_case"]
@@ -148,15 +162,17 @@ def _is_of_cluster(fields: Mapping[str, object], path: str) -> bool:
     return False
 
 
-def _is_first_id(wanted: object, seen: object) -> bool:
-    """Return whether ids of producers differ in their numbers alone: a cluster's first id is 0."""
+def _agrees(wanted: object, seen: object, node_id: int) -> bool:
+    """Return whether values are equal, or ids whose numbers alone differ: 0 can also mean none."""
+    if seen == wanted or (wanted, seen, node_id) == (0, _OWN_NODE, 0):
+        return True
     is_producer = isinstance(seen, str) and seen.startswith(_PRODUCER)
     return str(wanted).startswith(_PRODUCER) and (is_producer or seen == 0)
 
 
 def _failed_in_itself(fields: Mapping[str, object]) -> bool:
     """Return whether the release answered with an internal error, which is not a reference."""
-    codes = (value for path, value in fields.items() if path.endswith("error_code"))
+    codes = (value for path, value in fields.items() if path.endswith(_ERROR_CODE))
     return any(code == ErrorCode.UNKNOWN_SERVER_ERROR for code in codes)
 
 

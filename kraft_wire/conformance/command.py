@@ -1,6 +1,7 @@
 """`kraft-wire conform`: judge any Kafka broker from the wire.
 
-Exit codes: 0 every row passed or is not supported, 1 a row failed, 2 the command could not run.
+Exit codes: 0 every row passed or is not supported, 1 a row failed or differs, 2 the command could
+not run.
 With `--compare` and `--replay`: 0 no field differs, 1 a field differs.
 """
 
@@ -26,7 +27,7 @@ from kraft_wire.conformance.reports.page import html_report
 from kraft_wire.conformance.reports.text import text_report
 from kraft_wire.conformance.run import Row, rows_of, run_rows
 from kraft_wire.conformance.target import Target, Unreachable, learn_target
-from kraft_wire.conformance.verdict import Outcome, Verdict
+from kraft_wire.conformance.verdict import Outcome
 from kraft_wire.login.client_config import Security, UnusableConfig, read_client_config
 
 __all__ = ["app"]
@@ -200,7 +201,7 @@ def _of_both(rows: Sequence[Row], brokers: Sequence[dict[Listener, Target]]) -> 
 
 
 def _exit_by(outcomes: Sequence[Outcome]) -> None:
-    if any(each.verdict in (Verdict.FAILED, Verdict.ERROR) for each in outcomes):
+    if any(each.verdict.is_finding for each in outcomes):
         raise typer.Exit(_FAILED)
 
 
@@ -316,7 +317,7 @@ class _Progress:
     def count(self, outcome: Outcome) -> None:
         """Count one outcome."""
         self._done += 1
-        self._failed += outcome.verdict in (Verdict.FAILED, Verdict.ERROR)
+        self._failed += outcome.verdict.is_finding
         if self._is_shown:
             counted = f"\r{self._done} of {self._rows} rows, {self._failed} failed "
             typer.echo(counted, nl=False, err=True)

@@ -8,11 +8,9 @@ from kraft_wire.wire.generated.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 
-__all__ = ["FIRST_EPOCH", "LEAVE_EPOCH", "MEMBER_ID", "heartbeat", "joined", "joining"]
+__all__ = ["LEAVE_EPOCH", "MEMBER_ID", "heartbeat", "joined", "joining"]
 
 MEMBER_ID: Final = "the-only-member"
-FIRST_EPOCH: Final = 2
-"""Member epoch of the first member of a new group."""
 LEAVE_EPOCH: Final = -1
 """With which a member leaves."""
 _TIMEOUT_MS: Final = 60_000

@@ -4,11 +4,12 @@ import re
 from enum import IntEnum
 from typing import Final
 
-from kraft_wire.conformance.verdict import Mismatch
+from kraft_wire.conformance.verdict import Difference, Mismatch
 from kraft_wire.wire.error_names import error_name
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["at", "equal", "error", "one_of", "true"]
+__all__ = ["as_release", "at", "equal", "error", "internal_error", "one_of", "true"]
 
 _STEP: Final = re.compile(r"([a-z_0-9]+)|\[(\d+)\]")
 
@@ -36,6 +37,23 @@ def true(holds: bool, expected: str, seen: object, path: str = "") -> None:
     """Check any other condition, with the expectation in words and the value. Errors: Mismatch."""
     if not holds:
         raise Mismatch(expected, str(seen), path)
+
+
+def internal_error(answer: Message, path: str) -> None:
+    """State that there is an error at `path`, by which Apache Kafka fails internally.
+
+    Errors: Mismatch without an error, Difference if it is another one.
+    """
+    code = at(answer, path)
+    true(code != ErrorCode.NONE, "an error", _shown(code, path), path)
+    wanted = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+    as_release(code == wanted, _shown(wanted, path), _shown(code, path), path)
+
+
+def as_release(holds: bool, expected: str, seen: object, path: str = "") -> None:
+    """Check what Apache Kafka does and no KIP promises. Errors: Difference."""
+    if not holds:
+        raise Difference(expected, str(seen), path)
 
 
 def at(answer: Message, path: str) -> object:

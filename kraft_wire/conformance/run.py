@@ -15,6 +15,7 @@ from kraft_wire.conformance.profile import Profile
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target
 from kraft_wire.conformance.verdict import (
+    Difference,
     Exchange,
     Mismatch,
     NothingYet,
@@ -114,7 +115,7 @@ def run_rows(
                 outcomes.append(outcome)
     finally:
         if Listener.BROKER in targets:
-            _delete_topics(targets[Listener.BROKER], made_topics)
+            _delete_topics(targets[Listener.BROKER], list(dict.fromkeys(made_topics)))
     return outcomes
 
 
@@ -138,13 +139,13 @@ def _judged(
         if answers is not None:
             answers.judge(row.case.name, row.version, target, subject.exchanges)
     except AnswerMismatch as mismatch:
-        verdict, seen, path = Verdict.FAILED, mismatch.seen, mismatch.path
+        verdict, seen, path = Verdict.DIFFERS, mismatch.seen, mismatch.path
         expected = mismatch.expected
         if not keeps_exchanges:
             _end_at(subject.exchanges, mismatch.exchange)
     except Mismatch as mismatch:
-        verdict, seen, path = Verdict.FAILED, mismatch.seen, mismatch.path
-        expected = mismatch.expected
+        verdict = Verdict.DIFFERS if isinstance(mismatch, Difference) else Verdict.FAILED
+        expected, seen, path = mismatch.expected, mismatch.seen, mismatch.path
     except NotSupported as reason:
         verdict, seen = Verdict.NOT_SUPPORTED, str(reason)
     except _UNREADABLE as error:

@@ -55,6 +55,7 @@ _PAUSE_S: Final = 0.01
 _GROUP_IDS_TRIED_MAX: Final = 256
 _OF_TRANSACTIONS: Final = 1
 _EARLIEST: Final = -2
+_OFFSETS_TOPIC: Final = "__consumer_offsets"
 _ONE_GROUP_MAX: Final = 7
 """The last version of OffsetFetch that is about one group."""
 _NOT_SERVING: Final = frozenset(
@@ -196,6 +197,20 @@ class Subject:
         request = ListOffsetsRequest(replica_id=-1, topics=topics)
         answer = self.prepare(request, ListOffsetsResponse)
         return all(each.error_code == ErrorCode.NONE for each in answer.topics[0].partitions)
+
+    def offsets_topic(self) -> Topic:
+        """Return the internal topic of committed offsets, which a first group creates.
+
+        Errors: NotSupported if the broker keeps offsets elsewhere.
+        """
+        self.group()
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=_OFFSETS_TOPIC)], allow_auto_topic_creation=False
+        )
+        found = self.prepare(request, MetadataResponse).topics[0]
+        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise NotSupported(f"the broker has no topic {_OFFSETS_TOPIC}")
+        return Topic(_OFFSETS_TOPIC, found.topic_id)
 
     def group(self) -> str:
         """Return the id of a new group that the broker under judgment coordinates."""

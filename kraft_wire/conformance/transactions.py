@@ -23,10 +23,19 @@ from kraft_wire.wire.generated.init_producer_id import (
 )
 from kraft_wire.wire.generated.produce import ProduceResponse
 
-__all__ = ["TIMEOUT_MS", "Producer", "begun", "ended", "new_producer", "written_in"]
+__all__ = [
+    "TIMEOUT_MS",
+    "Producer",
+    "await_end",
+    "begun",
+    "ended",
+    "new_producer",
+    "written_in",
+]
 
 TIMEOUT_MS: Final = 60_000
 
+_OPEN, _ENDING = "Ongoing", "Prepare"
 _OLD_PRODUCE: Final = 11
 """The last version of Produce in which a producer adds its partitions itself (KIP-890)."""
 _OLD_ADDITION: Final = 3
@@ -92,8 +101,17 @@ def ended(broker: Subject, producer: Producer, *, committed: bool) -> None:
     )
     answer = broker.prepare(request, EndTxnResponse, until=_OLD_END)
     expect.error(answer, "error_code", ErrorCode.NONE)
-    asked = DescribeTransactionsRequest(transactional_ids=[producer.transactional_id])
-    for _ in broker.attempts(f"the end of the transaction of {producer.transactional_id}"):
+    await_end(broker, producer.transactional_id)
+
+
+def await_end(broker: Subject, transactional_id: str, seconds: float = 0.0) -> None:
+    """Wait until no transaction is open or ending, whatever the broker calls that state.
+
+    The limit is `seconds` above that of the run. Errors: Mismatch.
+    """
+    asked = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    for _ in broker.attempts(f"the end of the transaction of {transactional_id}", seconds):
         found = broker.prepare(asked, DescribeTransactionsResponse)
-        if found.transaction_states[0].transaction_state.startswith("Complete"):
+        state = found.transaction_states[0].transaction_state
+        if state != _OPEN and not state.startswith(_ENDING):
             return

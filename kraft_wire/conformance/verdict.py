@@ -5,6 +5,7 @@ from enum import StrEnum
 
 __all__ = [
     "ConnectionClosed",
+    "Difference",
     "Exchange",
     "Mismatch",
     "NotSupported",
@@ -15,13 +16,20 @@ __all__ = [
 
 
 class Verdict(StrEnum):
-    """The broker does the expected, does something else, or does not serve this at all."""
+    """What the broker does: the expected, something else, or it does not serve this at all."""
 
     PASSED = "passed"
     FAILED = "failed"
+    DIFFERS = "differs"
+    """The case passes; the broker differs from the release in something that no KIP promises."""
     NOT_SUPPORTED = "not supported"
     ERROR = "error"
     """The case could not be carried out: connection refused, setup failed."""
+
+    @property
+    def is_finding(self) -> bool:
+        """Return whether a report shows the row in full."""
+        return self in (Verdict.FAILED, Verdict.DIFFERS, Verdict.ERROR)
 
 
 class Mismatch(Exception):
@@ -37,6 +45,14 @@ class Mismatch(Exception):
         self.expected = expected
         self.seen = seen
         self.path = path
+
+
+class Difference(Mismatch):
+    """The broker differs from the release in something that no KIP promises.
+
+    Fields that a case does not check, forms of ids, and errors by which the release fails
+    internally are such. A client of any Kafka cannot count on them.
+    """
 
 
 class ConnectionClosed(Mismatch):

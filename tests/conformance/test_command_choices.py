@@ -22,13 +22,13 @@ def test_broker_is_the_options_or_else_that_of_the_variable(
 
 
 @pytest.mark.parametrize("verdict", Verdict)
-def test_failures_and_errors_alone_end_with_1(verdict: Verdict) -> None:
+def test_failures_differences_and_errors_alone_end_with_1(verdict: Verdict) -> None:
     class Judged:
         def __init__(self, verdict: Verdict) -> None:
             self.verdict = verdict
 
     outcomes: Any = [Judged(Verdict.PASSED), Judged(verdict)]
-    if verdict in (Verdict.FAILED, Verdict.ERROR):
+    if verdict in (Verdict.FAILED, Verdict.DIFFERS, Verdict.ERROR):
         with pytest.raises(typer.Exit) as ended:
             command._exit_by(outcomes)
         assert ended.value.exit_code == 1

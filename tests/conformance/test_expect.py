@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from kraft_wire.conformance import expect
-from kraft_wire.conformance.verdict import Mismatch
+from kraft_wire.conformance.verdict import Difference, Mismatch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -62,6 +62,29 @@ def test_values_that_are_long_are_cut() -> None:
     shorter = MetadataResponse(cluster_id="t" * 198)
     _, seen, _ = mismatch(lambda: expect.equal(shorter, "cluster_id", 1))
     assert seen == "'" + "t" * 198 + "'"
+
+
+def test_what_only_the_release_does_is_a_difference() -> None:
+    expect.as_release(True, "anything", "this")
+    with pytest.raises(Difference) as found:
+        expect.as_release(False, "a slash", "none", "host")
+    assert (found.value.expected, found.value.seen, found.value.path) == ("a slash", "none", "host")
+
+
+@pytest.mark.parametrize(
+    ("code", "objection"), [(-1, None), (42, Difference), (0, Mismatch)], ids=str
+)
+def test_internal_error_of_the_release_may_be_another_error(
+    code: int, objection: type[Mismatch] | None
+) -> None:
+    partition = ListOffsetsPartitionResponse(error_code=code)
+    answer = ListOffsetsResponse(topics=[ListOffsetsTopicResponse(partitions=[partition])])
+    if objection is None:
+        expect.internal_error(answer, f"{FIRST}.error_code")
+        return
+    with pytest.raises(Mismatch) as found:
+        expect.internal_error(answer, f"{FIRST}.error_code")
+    assert found.type is objection
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_json_has_counts_and_a_row_for_each_outcome() -> None:
     assert report == {
         "address": ADDRESS,
         "profile": "apache",
-        "counts": {"passed": 2, "failed": 1, "not supported": 3, "error": 1},
+        "counts": {"passed": 2, "failed": 1, "differs": 0, "not supported": 3, "error": 1},
     }
     assert rows[0] == {"name": "beat.passes", "version": 0, "verdict": "passed", "seconds": 0.25}
     assert rows[3] == {
@@ -157,13 +157,13 @@ def test_text_has_each_failure_each_reason_once_and_a_table() -> None:
         "not supported, 2 rows: offers no version",
         "not supported, 1 row: no address",
         "",
-        "API   rows  passed  failed  not supported  error  seconds",
-        "area     4       0       0              3      1      2.0",
-        "beat     3       2       1              0      0      2.0",
+        "API   rows  passed  failed  differs  not supported  error  seconds",
+        "area     4       0       0        0              3      1      2.0",
+        "beat     3       2       1        0              0      0      2.0",
     ]
     assert list(text_report(OUTCOMES[:2], ADDRESS)) == [
-        "API   rows  passed  failed  not supported  error  seconds",
-        "beat     2       2       0              0      0      0.8",
+        "API   rows  passed  failed  differs  not supported  error  seconds",
+        "beat     2       2       0        0              0      0      0.8",
     ]
 
 
@@ -219,11 +219,39 @@ def test_page_has_failures_first_and_open_and_escapes_everything() -> None:
     assert AGAIN not in page.rows[2][2]
     assert "Expected" not in page.rows[-1][2]
     assert page.cells == [
-        *("API", "rows", "passed", "failed", "not supported", "seconds"),
-        *("area", "4", "0", "1", "3", "2.0"),
-        *("beat", "3", "2", "1", "0", "2.0"),
+        *("API", "rows", "passed", "failed", "differs", "not supported", "seconds"),
+        *("area", "4", "0", "1", "0", "3", "2.0"),
+        *("beat", "3", "2", "1", "0", "0", "2.0"),
     ]
     assert "no row failed; profile p" in html_report(OUTCOMES[:2], CASES, ADDRESS, "p")
+
+
+# -- differences and lost brokers ---------------------------------------------------------------
+
+
+def test_difference_is_told_from_a_failure_in_every_report() -> None:
+    details = ("1 as of a release", "7", "error_code", (exchange(7),))
+    differing = Outcome("beat.fails", 4, Verdict.DIFFERS, 0.5, *details)
+    lines = list(text_report([differing], ADDRESS))
+    assert lines[0] == "beat.fails/4: differs"
+    assert lines[-1].split() == ["beat", "1", "0", "0", "1", "0", "0", "0.5"]
+    report = json.loads(json_report([differing], ADDRESS, "apache"))
+    assert (report["counts"]["failed"], report["counts"]["differs"]) == (0, 1)
+    assert report["rows"][0]["path"] == "error_code"
+    suite = ElementTree.fromstring(junit_report([differing]))[0]
+    assert (suite.attrib["failures"], suite[0][0].tag) == ("1", "failure")
+    text = html_report([OUTCOMES[0], differing], CASES, ADDRESS, "apache")
+    assert "no row failed, 1 differs; profile apache" in text
+    assert [is_open for is_open, _, _ in Page(text).rows] == [True, False]
+
+
+def test_rows_without_a_broker_are_shown_once() -> None:
+    lost = ("an answer", "ConnectionRefusedError: refused")
+    rows = [Outcome("area.breaks", each, Verdict.ERROR, 0.0, *lost) for each in range(3)]
+    lines = list(text_report(rows, ADDRESS))
+    assert lines[:2] == ["area.breaks/0: error", "  expected  an answer"]
+    assert "error, 3 rows: ConnectionRefusedError: refused" in lines
+    assert not any(line.startswith("area.breaks/1") for line in lines)
 
 
 # -- exchanges ---------------------------------------------------------------------------------

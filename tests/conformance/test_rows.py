@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import Case, Listener
 from kraft_wire.conformance.run import Row, _delete_topics, run_rows
 from kraft_wire.conformance.share_records import expect_acquired
@@ -82,6 +83,18 @@ def test_names_of_another_try_are_new_and_of_the_same_form() -> None:
 def test_records_where_none_are_expected_are_a_mismatch_at_once() -> None:
     with pytest.raises(Mismatch, match="acquired_records"):
         expect_acquired(answer((0, 2, 1)))
+
+
+def unlike_the_release(broker: Subject, version: int) -> None:
+    expect.as_release(version == 0, "version 0", version, "a_field")
+
+
+def test_case_tells_what_is_wrong_from_what_differs() -> None:
+    case = Case("fetch.drawn", "Fetch", (0, 1), "", "", "", Listener.CONTROLLER, unlike_the_release)
+    target = replace(TARGET, versions={case.api_key: (0, 1)})
+    same, other = run_rows([Row(case, 0), Row(case, 1)], {Listener.CONTROLLER: target})
+    assert same.verdict is Verdict.PASSED
+    assert (other.verdict, other.expected, other.path) == (Verdict.DIFFERS, "version 0", "a_field")
 
 
 def test_broker_that_died_ends_no_run_before_its_report() -> None:

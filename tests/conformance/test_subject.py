@@ -13,6 +13,7 @@ from kraft_wire.conformance.reports.comparison import comparison_json
 from kraft_wire.conformance.share_states import coordinated
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target
+from kraft_wire.conformance.transactions import await_end
 from kraft_wire.conformance.verdict import Mismatch, NotSupported
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated import read_share_group_state_summary as summing
@@ -20,6 +21,10 @@ from kraft_wire.wire.generated.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
+)
+from kraft_wire.wire.generated.describe_transactions import (
+    DescribeTransactionsResponse,
+    TransactionState,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.find_coordinator import (
@@ -40,6 +45,7 @@ from kraft_wire.wire.generated.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kraft_wire.wire.generated.offset_fetch import OffsetFetchResponse
 
 TARGET = Target(
     address=("127.0.0.1", 1),
@@ -170,6 +176,24 @@ def test_topic_that_cannot_be_made_is_not_judged() -> None:
     refused = CreatableTopicResult(name="t", error_code=E.POLICY_VIOLATION)
     with pytest.raises(NotSupported, match="t failed with error 44"):
         Scripted([CreateTopicsResponse(topics=[refused])]).subject().topic(name="t")
+
+
+def test_broker_without_a_topic_of_offsets_is_not_judged_by_it() -> None:
+    absent = MetadataResponseTopic(error_code=E.UNKNOWN_TOPIC_OR_PARTITION)
+    group = [FindCoordinatorResponse(node_id=1), OffsetFetchResponse()]
+    script = Scripted([*group, MetadataResponse(topics=[absent])])
+    with pytest.raises(NotSupported, match="has no topic __consumer_offsets"):
+        script.subject().offsets_topic()
+
+
+@pytest.mark.parametrize("ended", ["CompleteCommit", "Empty"])
+def test_transaction_has_ended_whatever_its_broker_calls_that(ended: str) -> None:
+    states = [
+        TransactionState(transaction_state=each) for each in ("Ongoing", "PrepareAbort", ended)
+    ]
+    script = Scripted([DescribeTransactionsResponse(transaction_states=[each]) for each in states])
+    await_end(script.subject(), "an-id")
+    assert script.answers == []
 
 
 def test_first_attempt_is_made_also_without_time() -> None:

@@ -214,6 +214,6 @@ def internal_topics(broker: Subject, version: int) -> None:
 
     Add partition 0 of __consumer_offsets.
     """
-    broker.group()
-    answer = _add(broker, version, new_producer(broker), "__consumer_offsets")
+    name = broker.offsets_topic().name
+    answer = _add(broker, version, new_producer(broker), name)
     expect.error(answer, _code(version), ErrorCode.TOPIC_AUTHORIZATION_FAILED)

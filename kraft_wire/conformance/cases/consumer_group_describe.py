@@ -4,7 +4,7 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.consumer_members import FIRST_EPOCH, MEMBER_ID, joined
+from kraft_wire.conformance.consumer_members import MEMBER_ID, joined
 from kraft_wire.conformance.members import stable_member
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.consumer_group_describe import (
@@ -30,12 +30,12 @@ def stable_group(broker: Subject, version: int) -> None:
     Join a new group with a topic, describe the group.
     """
     group_id, topic = broker.group(), broker.topic()
-    joined(broker, version, group_id, topic)
+    epoch = joined(broker, version, group_id, topic).member_epoch
     answer = _described(broker, version, group_id)
     expect.error(answer, _CODE, ErrorCode.NONE)
     expect.equal(answer, "groups[0].group_state", "Stable")
-    expect.equal(answer, "groups[0].group_epoch", FIRST_EPOCH)
-    expect.equal(answer, "groups[0].assignment_epoch", FIRST_EPOCH)
+    expect.equal(answer, "groups[0].group_epoch", epoch)
+    expect.equal(answer, "groups[0].assignment_epoch", epoch)
     expect.equal(answer, "groups[0].members[0].member_id", MEMBER_ID)
     assigned = "groups[0].members[0].assignment.topic_partitions[0]"
     expect.equal(answer, f"{assigned}.topic_name", topic.name)

@@ -61,13 +61,15 @@ def empty_group(broker: Subject, version: int) -> None:
 
 @case("DeleteGroups", "KIP-229")
 def same_group_twice(broker: Subject, version: int) -> None:
-    """A group that is named twice has one result.
+    """A group that is named twice is answered, by Apache Kafka once.
 
     Delete a group that does not exist, twice in one request.
     """
     request = DeleteGroupsRequest(groups_names=[broker.group()] * 2)
     answer = broker.ask(request, version, DeleteGroupsResponse)
-    expect.true(len(answer.results) == 1, "one result", len(answer.results), "results")
+    found = len(answer.results)
+    expect.true(found > 0, "a result", found, "results")
+    expect.as_release(found == 1, "one result", found, "results")
 
 
 @case("DeleteGroups", "kafka.server.KafkaApis, handleDeleteGroupsRequest")

@@ -6,7 +6,6 @@ from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.requests import EARLIEST, batch, list_offsets, written
 from kraft_wire.conformance.subject import Subject, Topic
-from kraft_wire.model import ZERO_UUID
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -146,15 +145,13 @@ def internal_topic(broker: Subject, version: int) -> None:
 
     Delete below offset 0 of __consumer_offsets, which has nothing there.
     """
-    broker.group()
-    topic = Topic("__consumer_offsets", ZERO_UUID)
-    answer = _delete(broker, version, topic, 0)
+    answer = _delete(broker, version, broker.offsets_topic(), 0)
     expect.error(answer, _CODE, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 @case("DeleteRecords", "kafka.server.KafkaApis, handleDeleteRecordsRequest")
 def same_partition_twice(broker: Subject, version: int) -> None:
-    """Of a partition that is named twice the last offset counts; it is answered once.
+    """Of a partition that is named twice Apache Kafka takes the last offset, and answers once.
 
     Write three records, delete below 2 and below 1 in one request.
     """
@@ -163,4 +160,5 @@ def same_partition_twice(broker: Subject, version: int) -> None:
     request = DeleteRecordsRequest(topics=topics, timeout_ms=5000)
     answer = broker.ask(request, version, DeleteRecordsResponse)
     lows = [one.low_watermark for each in answer.topics for one in each.partitions]
-    expect.true(lows == [1], "1", lows, "topics")
+    expect.true(lows[-1:] in ([1], [2]), "1 or 2", lows, "topics")
+    expect.as_release(lows == [1], "1", lows, "topics")

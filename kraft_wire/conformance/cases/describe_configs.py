@@ -5,6 +5,7 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.verdict import NotSupported
 from kraft_wire.wire.generated.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -120,9 +121,9 @@ def unknown_topic(broker: Subject, version: int) -> None:
 def invalid_topic_name(broker: Subject, version: int) -> None:
     """An invalid topic name gets INVALID_TOPIC_EXCEPTION.
 
-    Describe "no/topic".
+    Describe a topic whose name ends with "/".
     """
-    answer = _ask(broker, version, "no/topic")
+    answer = _ask(broker, version, f"{broker.name()}/")
     expect.error(answer, _CODE, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
@@ -191,10 +192,8 @@ def settings_by_name(broker: Subject, version: int) -> None:
     expect.true(names == wanted, str(wanted), names, "results[0].configs")
 
 
-def _several(
-    broker: Subject, version: int, names: list[tuple[int, str]], codes: list[ErrorCode]
-) -> None:
-    """State that the resources of one request get these errors."""
+def _codes(broker: Subject, version: int, names: list[tuple[int, str]]) -> dict[str, int]:
+    """Describe resources in one request; return the errors by the names of the resources."""
     request = DescribeConfigsRequest(
         resources=[
             DescribeConfigsResource(
@@ -204,7 +203,14 @@ def _several(
         ]
     )
     answer = broker.ask(request, version, DescribeConfigsResponse)
-    found = {each.resource_name: each.error_code for each in answer.results}
+    return {each.resource_name: each.error_code for each in answer.results}
+
+
+def _several(
+    broker: Subject, version: int, names: list[tuple[int, str]], codes: list[ErrorCode]
+) -> None:
+    """State that the resources of one request get these errors."""
+    found = _codes(broker, version, names)
     wanted = {name: int(code) for (_, name), code in zip(names, codes, strict=True)}
     expect.true(found == wanted, str(wanted), found, "results")
 
@@ -226,12 +232,16 @@ def several_resources(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", "kafka.server.ConfigHelper, handleDescribeConfigsRequest")
 def unknown_type_beside_a_topic(broker: Subject, version: int) -> None:
-    """An unknown resource type fails all resources of a request with INVALID_REQUEST.
+    """An unknown resource type is INVALID_REQUEST; Apache Kafka fails all resources by that.
 
     Describe a topic, and a resource of type 99.
     """
     names = [(_TOPIC, broker.topic().name), (99, "conform")]
-    _several(broker, version, names, [ErrorCode.INVALID_REQUEST] * 2)
+    found = _codes(broker, version, names)
+    (_, topic), (_, unknown) = names
+    code = int(ErrorCode.INVALID_REQUEST)
+    expect.true(found.get(unknown) == code, "INVALID_REQUEST", found, "results")
+    expect.as_release(found.get(topic) == code, "INVALID_REQUEST of both", found, "results")
 
 
 @case("DescribeConfigs", "KIP-226")
@@ -282,6 +292,8 @@ def levels_of_loggers(broker: Subject, version: int) -> None:
     Describe the logger "root" of the tested broker, of "" and of the broker 9999999.
     """
     answer = _ask(broker, version, str(broker.target.node_id), "root", kind=_LOGGER)
+    if expect.at(answer, _CODE) == ErrorCode.INVALID_REQUEST:
+        raise NotSupported("the broker does not describe its loggers")
     expect.error(answer, _CODE, ErrorCode.NONE)
     expect.equal(answer, "results[0].configs[0].name", "root")
     seen = answer.results[0].configs[0].value

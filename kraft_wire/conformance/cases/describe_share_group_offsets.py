@@ -56,14 +56,15 @@ def nothing_fetched(broker: Subject, version: int) -> None:
 def accepted_records(broker: Subject, version: int) -> None:
     """The lag leaves out accepted records, also while the stored start offset is before them.
 
-    Write 3 records, accept the first 2, describe the partition.
+    Write 3 records, accept the first 2, describe the partition. The start of Apache Kafka moves on
+    later.
     """
     with records_of_a_group(broker) as (group_id, topic):
         fetch = share_fetch(group_id, 0, topic)
         expect_acquired(broker.prepare(fetch, ShareFetchResponse), (0, 2, 1))
         accepting = acknowledge(group_id, 1, topic, (0, 1, [ACCEPT]))
         broker.prepare(accepting, ShareAcknowledgeResponse)
-        expect_start_offset(broker, version, group_id, topic, 0, 1)
+        expect_start_offset(broker, version, group_id, topic, 0, 1, 2)
 
 
 @case(_API, _SOURCE)

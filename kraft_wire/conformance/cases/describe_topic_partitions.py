@@ -190,7 +190,6 @@ def internal_topic(broker: Subject, version: int) -> None:
 
     Find a group's coordinator, describe __consumer_offsets.
     """
-    broker.group()
-    answer = _describe(broker, version, "__consumer_offsets")
+    answer = _describe(broker, version, broker.offsets_topic().name)
     expect.error(answer, "topics[0].error_code", ErrorCode.NONE)
     expect.equal(answer, "topics[0].is_internal", True)

@@ -7,14 +7,11 @@ from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.transactions import (
     Producer,
+    await_end,
     begun,
     ended,
     new_producer,
     written_in,
-)
-from kraft_wire.wire.generated.describe_transactions import (
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
 )
 from kraft_wire.wire.generated.end_txn import EndTxnRequest, EndTxnResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -25,6 +22,8 @@ from kraft_wire.wire.generated.init_producer_id import (
 
 _SOURCE: Final = "org.apache.kafka.coordinator.transaction.TransactionCoordinator, endTransaction"
 _FENCED_SINCE: Final = 2
+_ABORTED_WITHIN_S: Final = 15
+"""Brokers look for transactions that are too old every ten seconds."""
 
 
 def _end(
@@ -186,10 +185,6 @@ def transaction_that_times_out(broker: Subject, version: int) -> None:
             break
     producer = Producer(name, given.producer_id, given.producer_epoch)
     begun(broker, producer, topic)
-    asked = DescribeTransactionsRequest(transactional_ids=[name])
-    for _ in broker.attempts("an aborted transaction", 15):
-        found = broker.prepare(asked, DescribeTransactionsResponse)
-        if found.transaction_states[0].transaction_state == "CompleteAbort":
-            break
+    await_end(broker, name, _ABORTED_WITHIN_S)
     answer = _end(broker, version, producer)
     expect.error(answer, "error_code", ErrorCode.INVALID_TXN_STATE)

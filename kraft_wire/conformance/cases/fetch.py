@@ -556,15 +556,12 @@ def records_that_were_deleted(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-98, read_committed")
 def unknown_isolation_level(broker: Subject, version: int) -> None:
-    """An unknown isolation level fails the request with UNKNOWN_SERVER_ERROR.
+    """An unknown isolation level fails the request; 4.3.1 answers UNKNOWN_SERVER_ERROR.
 
     Fetch with isolation level 2.
     """
     answer = _answer(broker, version, fetch(broker.topic(), version, isolation_level=2))
-    if version >= _SESSIONS_SINCE:
-        expect.error(answer, "error_code", ErrorCode.UNKNOWN_SERVER_ERROR)
-    else:
-        expect.error(answer, _CODE, ErrorCode.UNKNOWN_SERVER_ERROR)
+    expect.internal_error(answer, "error_code" if version >= _SESSIONS_SINCE else _CODE)
 
 
 @case("Fetch", "KIP-595, Log divergence", since=_DIVERGING_SINCE)
@@ -594,5 +591,6 @@ def older_segment_is_answered_at_once(broker: Subject, version: int) -> None:
     started = time.monotonic()
     answer = _answer(broker, version, request)
     waited_s = time.monotonic() - started
-    expect.true(waited_s < wait_ms / 2000, "a response at once", f"{waited_s:.2f} s later")
     expect.true(len(_records(fetched(answer))) > 0, "records", "none", _RECORDS)
+    late = f"{waited_s:.2f} s later"
+    expect.as_release(waited_s < wait_ms / 2000, "a response at once", late)

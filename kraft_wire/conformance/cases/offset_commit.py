@@ -4,8 +4,8 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.consumer_members import FIRST_EPOCH, joining
 from kraft_wire.conformance.consumer_members import MEMBER_ID as CONSUMER_ID
+from kraft_wire.conformance.consumer_members import joining
 from kraft_wire.conformance.members import (
     join_request,
     joined,
@@ -217,7 +217,7 @@ def several_partitions(broker: Subject, version: int) -> None:
 
 @case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest")
 def topic_without_partitions(broker: Subject, version: int) -> None:
-    """A topic without partitions is left out of the response.
+    """A topic without partitions does not fail the request; Apache Kafka does not return it.
 
     Commit no offset of a topic.
     """
@@ -229,7 +229,9 @@ def topic_without_partitions(broker: Subject, version: int) -> None:
         data.name = topic.name
     request = OffsetCommitRequest(group_id=broker.group(), topics=[data])
     answer = broker.ask(request, version, OffsetCommitResponse)
-    expect.equal(answer, "topics", [])
+    partitions = [one for each in answer.topics for one in each.partitions]
+    expect.true(partitions == [], "no partition", partitions, "topics")
+    expect.as_release(answer.topics == [], "no topic", answer.topics, "topics")
 
 
 def _by_epoch(
@@ -256,7 +258,6 @@ def member_of_a_consumer_group(broker: Subject, version: int) -> None:
     joined = broker.prepare(joining(group_id, topic.name), ConsumerGroupHeartbeatResponse)
     expect.error(joined, "error_code", ErrorCode.NONE)
     epoch = joined.member_epoch
-    expect.true(epoch <= FIRST_EPOCH, f"at most {FIRST_EPOCH}", epoch, "member_epoch")
     _by_epoch(broker, version, group_id, topic, CONSUMER_ID, epoch)
 
 

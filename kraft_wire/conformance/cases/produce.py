@@ -197,13 +197,14 @@ def older_format(broker: Subject, version: int) -> None:
 def batch_above_the_limit(broker: Subject, version: int) -> None:
     """A batch above max.message.bytes is refused with MESSAGE_TOO_LARGE.
 
-    Produce 1,000 bytes to a topic with max.message.bytes=500. The response has no error message,
-    which only batches have whose records are refused.
+    Produce 1,000 bytes to a topic with max.message.bytes=500. The response of Apache Kafka has no
+    error message, which there only batches have whose records are refused.
     """
     topic = broker.topic(configs={"max.message.bytes": "500"})
     answer = _answer(broker, version, produce(topic, version, batch(b"x" * 1000)))
     expect.error(answer, _CODE, ErrorCode.MESSAGE_TOO_LARGE)
-    expect.equal(answer, produce_partition("error_message"), None)
+    seen = answer.responses[0].partition_responses[0].error_message
+    expect.as_release(seen is None, "no message", seen, produce_partition("error_message"))
 
 
 @case("Produce", "topic configuration cleanup.policy")
@@ -414,7 +415,7 @@ def error_without_acknowledgment(broker: Subject, version: int) -> None:
 
 @case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
 def same_partition_twice(broker: Subject, version: int) -> None:
-    """Of a partition that is named twice the last records are written, and answered once.
+    """A partition that is named twice is written; Apache Kafka writes its last records alone.
 
     Produce one record and two records to one partition in one request.
     """
@@ -424,11 +425,12 @@ def same_partition_twice(broker: Subject, version: int) -> None:
     request.topic_data[0].partition_data.append(other)
     answer = _answer(broker, version, request)
     count = sum(len(each.partition_responses) for each in answer.responses)
-    expect.true(count == 1, "one partition", count, "responses")
     expect.error(answer, _CODE, ErrorCode.NONE)
-    expect.equal(answer, _OFFSET, 0)
     latest = broker.prepare(list_offsets(topic, LATEST), ListOffsetsResponse)
-    expect.equal(latest, "topics[0].partitions[0].offset", 2)
+    expect.one_of(latest, "topics[0].partitions[0].offset", 2, 3)
+    expect.as_release(count == 1, "one partition", count, "responses")
+    offsets = expect.at(answer, _OFFSET), expect.at(latest, "topics[0].partitions[0].offset")
+    expect.as_release(offsets == (0, 2), "the last records alone", offsets, _OFFSET)
 
 
 @case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
@@ -472,8 +474,7 @@ def internal_topic(broker: Subject, version: int) -> None:
 
     Find a group's coordinator, produce a record without a key to __consumer_offsets.
     """
-    broker.group()
-    name = "__consumer_offsets"
+    name = broker.offsets_topic().name
     wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
     found = broker.prepare(wanted, MetadataResponse).topics[0]
     led = [one for one in found.partitions if broker.target.node_id in (one.leader_id, -1)]

@@ -69,11 +69,15 @@ def _begun(broker: Subject, group_id: str) -> Producer:
 
 
 def _fetched(broker: Subject, group_id: str, topic: str, require_stable: bool) -> tuple[int, int]:
+    """Return offset and error; a partition or a group without an offset may be unknown."""
     topics = [OffsetFetchRequestTopic(name=topic, partition_indexes=[0])]
     request = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=require_stable)
     answer = broker.ask(request, _STABLE_SINCE, OffsetFetchResponse)
-    found = answer.topics[0].partitions[0]
-    return found.committed_offset, found.error_code
+    if answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return -1, 0
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    listed = [each for topic in answer.topics for each in topic.partitions]
+    return (listed[0].committed_offset, listed[0].error_code) if listed else (-1, 0)
 
 
 @case("TxnOffsetCommit", "KIP-98, TxnOffsetCommitRequest")

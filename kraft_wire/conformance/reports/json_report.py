@@ -30,7 +30,7 @@ def _row(outcome: Outcome, address: str) -> dict[str, object]:
     }
     if outcome.verdict is not Verdict.PASSED:
         row |= {"expected": outcome.expected, "seen": outcome.seen}
-    if outcome.verdict in (Verdict.FAILED, Verdict.ERROR):
+    if outcome.verdict.is_finding:
         row |= {
             "path": outcome.path,
             "run_again": rerun_line(outcome, address),

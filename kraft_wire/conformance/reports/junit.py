@@ -11,6 +11,7 @@ __all__ = ["junit_report"]
 
 _ELEMENTS = {
     Verdict.FAILED: "failure",
+    Verdict.DIFFERS: "failure",
     Verdict.ERROR: "error",
     Verdict.NOT_SUPPORTED: "skipped",
 }
@@ -25,7 +26,7 @@ def junit_report(outcomes: Sequence[Outcome]) -> str:
             "testsuite",
             name=summary.name,
             tests=str(summary.rows),
-            failures=str(summary.counts[Verdict.FAILED]),
+            failures=str(summary.counts[Verdict.FAILED] + summary.counts[Verdict.DIFFERS]),
             errors=str(summary.counts[Verdict.ERROR]),
             skipped=str(summary.counts[Verdict.NOT_SUPPORTED]),
             time=f"{summary.seconds:.3f}",

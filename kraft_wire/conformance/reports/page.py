@@ -41,15 +41,26 @@ box.addEventListener("input", () => {
 """
 
 
+_ORDER: Final = (
+    Verdict.FAILED,
+    Verdict.ERROR,
+    Verdict.DIFFERS,
+    Verdict.NOT_SUPPORTED,
+    Verdict.PASSED,
+)
+
+
 def html_report(
     outcomes: Sequence[Outcome], cases: Sequence[Case], address: str, profile: str
 ) -> str:
     """Return the page."""
     by_name = {each.name: each for each in cases}
     failures = sum(each.verdict in (Verdict.FAILED, Verdict.ERROR) for each in outcomes)
+    others = sum(each.verdict is Verdict.DIFFERS for each in outcomes)
     verdict = f"{failures} of {len(outcomes)} rows failed" if failures else "no row failed"
-    order = {Verdict.FAILED: 0, Verdict.ERROR: 0, Verdict.NOT_SUPPORTED: 1, Verdict.PASSED: 2}
-    rows = sorted(outcomes, key=lambda each: order[each.verdict])
+    if others:
+        verdict += f", {others} differ{'s' if others == 1 else ''}"
+    rows = sorted(outcomes, key=lambda each: _ORDER.index(each.verdict))
     body = "".join(_row(each, by_name[each.name], address) for each in rows)
     return (
         "<!doctype html>\n<html lang=en><meta charset=utf-8>"
@@ -64,12 +75,13 @@ def html_report(
 
 
 def _summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    yield "<table><tr><th>API<th>rows<th>passed<th>failed<th class=wide>not supported"
+    yield "<table><tr><th>API<th>rows<th>passed<th>failed<th>differs<th class=wide>not supported"
     yield "<th class=wide>seconds</tr>"
     for each in summarized(outcomes):
         failed = each.counts[Verdict.FAILED] + each.counts[Verdict.ERROR]
         yield f"<tr><td>{escape(each.name)}<td>{each.rows}<td>{each.counts[Verdict.PASSED]}"
         yield f"<td{' class=failed' if failed else ''}>{failed}"
+        yield f"<td>{each.counts[Verdict.DIFFERS]}"
         yield f"<td class=wide>{each.counts[Verdict.NOT_SUPPORTED]}"
         yield f"<td class=wide>{each.seconds:.1f}</tr>"
     yield "</table>"
@@ -77,7 +89,7 @@ def _summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _row(outcome: Outcome, case: Case, address: str) -> str:
     kind = str(outcome.verdict).replace(" ", "-")
-    is_telling = outcome.verdict in (Verdict.FAILED, Verdict.ERROR)
+    is_telling = outcome.verdict.is_finding
     text = f"{outcome.row} {outcome.verdict} {case.source} {case.expectation}".lower()
     parts = [
         f"<details{' open' if is_telling else ''} data-text={_quoted(text)}>",

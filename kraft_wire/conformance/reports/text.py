@@ -8,14 +8,18 @@ from kraft_wire.conformance.verdict import Outcome, Verdict
 
 __all__ = ["text_report"]
 
-_TELLING = (Verdict.FAILED, Verdict.ERROR)
-_COLUMNS = ("API", "rows", "passed", "failed", "not supported", "error", "seconds")
+_COLUMNS = ("API", "rows", "passed", "failed", "differs", "not supported", "error", "seconds")
 
 
 def text_report(outcomes: Sequence[Outcome], address: str) -> Iterator[str]:
     """Yield the lines of the report."""
+    lost: set[str] = set()
     for each in outcomes:
-        if each.verdict in _TELLING:
+        if each.verdict is Verdict.ERROR and not each.exchanges:
+            if each.seen in lost:
+                continue  # The broker is gone: one of these rows is like the other.
+            lost.add(each.seen)
+        if each.verdict.is_finding:
             yield from _detail(each, address)
     yield from _reasons(outcomes)
     yield from _table(outcomes)
@@ -32,13 +36,15 @@ def _detail(outcome: Outcome, address: str) -> Iterator[str]:
 
 
 def _reasons(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield each reason for "not supported" once, with its number of rows."""
-    reasons: dict[str, int] = {}
+    """Yield each reason for rows without an exchange once, with its number of rows."""
+    reasons: dict[tuple[Verdict, str], int] = {}
     for each in outcomes:
-        if each.verdict is Verdict.NOT_SUPPORTED:
-            reasons[each.seen] = reasons.get(each.seen, 0) + 1
-    for reason, rows in reasons.items():
-        yield f"not supported, {rows} row{'' if rows == 1 else 's'}: {reason}"
+        is_lost = each.verdict is Verdict.ERROR and not each.exchanges
+        if is_lost or each.verdict is Verdict.NOT_SUPPORTED:
+            key = each.verdict, each.seen
+            reasons[key] = reasons.get(key, 0) + 1
+    for (verdict, reason), rows in reasons.items():
+        yield f"{verdict}, {rows} row{'' if rows == 1 else 's'}: {reason}"
     if reasons:
         yield ""
 
@@ -53,6 +59,7 @@ def _table(outcomes: Sequence[Outcome]) -> Iterator[str]:
                 for verdict in (
                     Verdict.PASSED,
                     Verdict.FAILED,
+                    Verdict.DIFFERS,
                     Verdict.NOT_SUPPORTED,
                     Verdict.ERROR,
                 )
