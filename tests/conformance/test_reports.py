@@ -242,7 +242,10 @@ def test_difference_is_told_from_a_failure_in_every_report() -> None:
     assert (suite.attrib["failures"], suite[0][0].tag) == ("1", "failure")
     text = html_report([OUTCOMES[0], differing], CASES, ADDRESS, "apache")
     assert "no row failed, 1 differs; profile apache" in text
-    assert [is_open for is_open, _, _ in Page(text).rows] == [True, False]
+    (is_open, words, shown), _ = Page(text).rows
+    assert not is_open
+    assert words.startswith("beat.fails/4 differs")
+    assert f"{AGAIN} beat.fails/4" in shown
 
 
 def test_rows_without_a_broker_are_shown_once() -> None:

@@ -4,13 +4,14 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.consumer_members import MEMBER_ID, joined
+from kraft_wire.conformance.consumer_members import LEAVE_EPOCH, MEMBER_ID, heartbeat, joined
 from kraft_wire.conformance.members import stable_member
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
+from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 _API: Final = "ConsumerGroupDescribe"
@@ -71,3 +72,20 @@ def empty_group_id(broker: Subject, version: int) -> None:
     Describe the group "".
     """
     expect.error(_described(broker, version, ""), _CODE, ErrorCode.INVALID_GROUP_ID)
+
+
+@case(_API, "KIP-848, Group epoch")
+def group_whose_member_left(broker: Subject, version: int) -> None:
+    """A group whose only member left is Empty, at a greater epoch.
+
+    Join a new group, leave it, describe the group.
+    """
+    group_id = broker.group()
+    epoch = joined(broker, version, group_id, broker.topic()).member_epoch
+    broker.prepare(heartbeat(group_id, LEAVE_EPOCH), ConsumerGroupHeartbeatResponse)
+    answer = _described(broker, version, group_id)
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, "groups[0].group_state", "Empty")
+    expect.equal(answer, "groups[0].members", [])
+    seen = answer.groups[0].group_epoch
+    expect.true(seen > epoch, f"more than {epoch}", seen, "groups[0].group_epoch")

@@ -140,3 +140,14 @@ def assignment_to_an_unknown_broker(broker: Subject, version: int) -> None:
     request = CreatePartitionsRequest(topics=[topic], timeout_ms=10_000)
     answer = broker.ask(request, version, CreatePartitionsResponse)
     expect.error(answer, "results[0].error_code", ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+
+
+@case("CreatePartitions", _SOURCE)
+def more_assignments_than_partitions(broker: Subject, version: int) -> None:
+    """More assignments than new partitions are refused with INVALID_REPLICA_ASSIGNMENT.
+
+    Add one partition to a topic with two assignments.
+    """
+    here = CreatePartitionsAssignment(broker_ids=[max(broker.target.node_id, 0)])
+    answer = _grow(broker, version, broker.topic().name, 2, [here, here])
+    expect.error(answer, _CODE, ErrorCode.INVALID_REPLICA_ASSIGNMENT)

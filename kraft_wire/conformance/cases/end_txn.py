@@ -1,5 +1,6 @@
 """EndTxn, API key 26: a producer commits or aborts (KIP-98, KIP-890)."""
 
+from dataclasses import replace
 from typing import Final
 
 from kraft_wire.conformance import expect
@@ -188,3 +189,21 @@ def transaction_that_times_out(broker: Subject, version: int) -> None:
     await_end(broker, name, _ABORTED_WITHIN_S)
     answer = _end(broker, version, producer)
     expect.error(answer, "error_code", ErrorCode.INVALID_TXN_STATE)
+
+
+@case("EndTxn", "KIP-890, Bumping Epoch on Each Transaction", since=5)
+def epoch_of_an_older_transaction(broker: Subject, version: int) -> None:
+    """A retry with the epoch of the last transaction succeeds, one before it is PRODUCER_FENCED.
+
+    Commit two transactions, commit again with the epoch of the second, and with that of the first.
+    """
+    topic, first = broker.topic(), new_producer(broker)
+    last = producer = first
+    for _ in range(2):
+        written_in(broker, producer, topic)
+        answer = _end(broker, version, producer)
+        expect.error(answer, "error_code", ErrorCode.NONE)
+        await_end(broker, producer.transactional_id)
+        last, producer = producer, replace(producer, epoch=answer.producer_epoch)
+    expect.error(_end(broker, version, last), "error_code", ErrorCode.NONE)
+    expect.error(_end(broker, version, first), "error_code", ErrorCode.PRODUCER_FENCED)

@@ -17,6 +17,8 @@ _TAGS: Final = "KIP-482, Tagged Fields"
 _FLEXIBLE: Final = 3
 _FAR_TOO_LARGE: Final = 0x7FFFFFFF
 _CLOSED_WITHIN_S: Final = 0.5
+_DEAD_WITHIN_S: Final = 0.2
+"""A process that fails by a request can close that connection before it ends."""
 
 
 def _question(connection: Connection, version: int) -> tuple[bytes, RequestHeader]:
@@ -32,6 +34,8 @@ def _closes(broker: Subject, data: bytes) -> None:
     steady.ask_bytes(payload, header, ApiVersionsResponse)
     broken.send(data)
     _closed(broken)
+    is_open = steady.is_silent(_DEAD_WITHIN_S)
+    expect.true(is_open, "another connection that stays open", "it was closed")
     payload, header = _question(steady, 0)
     steady.ask_bytes(payload, header, ApiVersionsResponse)
 

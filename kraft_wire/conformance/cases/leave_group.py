@@ -4,13 +4,14 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.members import joined, stable_member
+from kraft_wire.conformance.members import join_request, joined, stable_member
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
@@ -135,3 +136,35 @@ def empty_group_id(broker: Subject, version: int) -> None:
     broker.group()
     answer = _leave(broker, version, "", "made-up")
     expect.error(answer, "error_code", ErrorCode.INVALID_GROUP_ID)
+
+
+@case("LeaveGroup", "KIP-394")
+def member_that_has_not_joined_yet(broker: Subject, version: int) -> None:
+    """A member leaves that got its id, and has not joined with it.
+
+    Join without a member id: MEMBER_ID_REQUIRED. Leave with the id of the response, twice.
+    """
+    group_id = broker.group()
+    given = broker.prepare(join_request(group_id), JoinGroupResponse, until=_STATIC_JOIN)
+    expect.error(given, "error_code", ErrorCode.MEMBER_ID_REQUIRED)
+    for code in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
+        answer = _leave(broker, version, group_id, given.member_id)
+        expect.error(answer, _code(version), code)
+
+
+@case("LeaveGroup", "KIP-345", since=_SEVERAL_SINCE)
+def last_member_beside_an_unknown_one(broker: Subject, version: int) -> None:
+    """A group is Empty after its last member left, also in a request with an unknown member.
+
+    Leave with an unknown and a proper member id, describe the group.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    members = [MemberIdentity(member_id=each) for each in ("unknown", member.member_id)]
+    request = LeaveGroupRequest(group_id=group_id, members=members)
+    answer = broker.ask(request, version, LeaveGroupResponse)
+    expect.error(answer, "members[0].error_code", ErrorCode.UNKNOWN_MEMBER_ID)
+    expect.error(answer, "members[1].error_code", ErrorCode.NONE)
+    question = DescribeGroupsRequest(groups=[group_id])
+    described = broker.prepare(question, DescribeGroupsResponse)
+    expect.equal(described, "groups[0].group_state", "Empty")

@@ -249,3 +249,18 @@ def _found_while_open(broker: Subject, version: int, timestamp: int) -> None:
         answer = _answer(broker, version, request)
         expect.error(answer, _CODE, ErrorCode.NONE)
         expect.equal(answer, _OFFSET, offset)
+
+
+@case("ListOffsets", "KIP-1005, KIP-1023", since=9)
+def no_tiered_storage(broker: Subject, version: int) -> None:
+    """A topic without tiered storage has no tiered offset, and none that waits for an upload.
+
+    Write three records, ask for time -5, from version 11 on also for -6.
+    """
+    topic = _three_records(broker)
+    for timestamp in (-5, -6):
+        if version >= _SPECIAL_SINCE[timestamp]:
+            answer = _answer(broker, version, list_offsets(topic, timestamp))
+            expect.error(answer, _CODE, ErrorCode.NONE)
+            expect.equal(answer, _OFFSET, -1)
+            expect.equal(answer, _TIMESTAMP, -1)

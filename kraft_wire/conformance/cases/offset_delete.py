@@ -5,6 +5,8 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.members import joined, subscription, sync_request
+from kraft_wire.conformance.share_members import member_epoch as share_member_epoch
+from kraft_wire.conformance.share_members import share_group
 from kraft_wire.conformance.streams_members import member_epoch, streams_group, topology
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -158,3 +160,16 @@ def partitions_on_their_own(broker: Subject, version: int) -> None:
     unknown = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     wanted = {(topic, 0): 0, (topic, 7): unknown, (absent, 0): unknown}
     expect.true(codes == wanted, str(wanted), codes, "topics")
+
+
+@case("OffsetDelete", "KIP-932, Administration")
+def share_group_of_that_name(broker: Subject, version: int) -> None:
+    """A share group has no committed offsets: GROUP_ID_NOT_FOUND.
+
+    Join a share group, delete an offset of it.
+    """
+    topic = broker.topic()
+    with share_group(broker) as group_id:
+        share_member_epoch(broker, group_id, topic)
+        answer = _delete(broker, version, group_id, topic.name)
+        expect.error(answer, "error_code", ErrorCode.GROUP_ID_NOT_FOUND)

@@ -155,3 +155,29 @@ def same_user_twice_to_describe(broker: Subject, version: int) -> None:
     answer = broker.ask(request, version, DescribeUserScramCredentialsResponse)
     expect.true(len(answer.results) == 1, "one result", len(answer.results), "results")
     expect.error(answer, _CODE, ErrorCode.DUPLICATE_RESOURCE)
+
+
+@case("AlterUserScramCredentials", _SOURCE)
+def iterations_at_the_limits(broker: Subject, version: int) -> None:
+    """4,096 and 16,384 iterations are accepted.
+
+    Set credentials of both numbers, one of each mechanism, and delete them.
+    """
+    user, limits = broker.name("user"), ((_SHA_256, 4_096), (_SHA_512, 16_384))
+    for mechanism, iterations in limits:
+        answer = _alter(broker, version, _upsertion(user, iterations, mechanism))
+        expect.error(answer, _CODE, ErrorCode.NONE)
+        change = ScramCredentialDeletion(name=user, mechanism=mechanism)
+        expect.error(_alter(broker, version, change), _CODE, ErrorCode.NONE)
+
+
+@case("AlterUserScramCredentials", _SOURCE)
+def empty_password(broker: Subject, version: int) -> None:
+    """A credential without a salted password is refused; 4.3.1 answers UNKNOWN_SERVER_ERROR.
+
+    Set a credential with an empty salted password.
+    """
+    change = _upsertion(broker.name("user"))
+    assert isinstance(change, ScramCredentialUpsertion)
+    change.salted_password = b""
+    expect.internal_error(_alter(broker, version, change), _CODE)

@@ -233,3 +233,16 @@ def errors_in_order(broker: Subject, version: int) -> None:
     for each in (no_group, no_rack, without_names, joining(group_id), below):
         _refused(broker, version, each, ErrorCode.INVALID_REQUEST)
     _refused(broker, version, heartbeat(group_id, 1), ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+@case(_API, _CHECKS)
+def texts_of_spaces(broker: Subject, version: int) -> None:
+    """A member id or a rack of spaces alone is refused with INVALID_REQUEST.
+
+    Join a new group with each of them.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    for name in ("member_id", "rack_id"):
+        request = joining(group_id, topic.name)
+        setattr(request, name, "  ")
+        _refused(broker, version, request, ErrorCode.INVALID_REQUEST)

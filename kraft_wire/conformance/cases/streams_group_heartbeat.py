@@ -436,3 +436,17 @@ def endpoints(broker: Subject, version: int) -> None:
         expect.equal(answer, f"{place}.active_partitions[0].topic", topic.name)
         expect.equal(answer, f"{place}.active_partitions[0].partitions", [0, 1])
         expect.equal(answer, f"{place}.standby_partitions", [])
+
+
+@case(_API, _SOURCE)
+def topology_of_a_leaving_member(broker: Subject, version: int) -> None:
+    """A member that leaves gives no topology: INVALID_REQUEST.
+
+    Join until there are tasks, leave with the topology.
+    """
+    wanted = topology(broker.topic().name)
+    with streams_group(broker) as group_id:
+        member_epoch(broker, group_id, wanted)
+        request = heartbeat(group_id, LEAVE_EPOCH)
+        request.topology = wanted
+        _refused(broker, version, request, ErrorCode.INVALID_REQUEST)

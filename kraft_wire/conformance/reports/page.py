@@ -15,18 +15,21 @@ from kraft_wire.conformance.verdict import Exchange, Outcome, Verdict
 __all__ = ["html_report"]
 
 _STYLE: Final = """
-:root { color-scheme: light dark; --line: #8884; --bad: #c62828; --good: #2e7d32; --dim: #888; }
+:root { color-scheme: light dark; --line: #8884; --bad: #c62828; --good: #2e7d32; --dim: #888;
+  --odd: #b26a00; }
 body { font: 15px/1.45 system-ui, sans-serif; }
 body { margin: 1.5rem auto; max-width: 70rem; padding: 0 1rem; }
 h1 { font-size: 1.4rem; margin: 0 0 .25rem; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
 th, td { text-align: right; padding: .25rem .5rem; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
+p { overflow-wrap: anywhere; }
 details { border-bottom: 1px solid var(--line); padding: .35rem 0; }
 summary { cursor: pointer; overflow-wrap: anywhere; }
 pre { overflow-x: auto; font-size: 12px; line-height: 1.35; }
 mark { background: #ffca2866; color: inherit; }
 .failed, .error { color: var(--bad); font-weight: 600; }
+.differs { color: var(--odd); font-weight: 600; }
 .passed { color: var(--good); } .not-supported, .about { color: var(--dim); }
 input { font: inherit; width: 100%; padding: .4rem; box-sizing: border-box; }
 @media (max-width: 40rem) { .wide { display: none; } body { margin: .5rem auto; } }
@@ -90,9 +93,10 @@ def _summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def _row(outcome: Outcome, case: Case, address: str) -> str:
     kind = str(outcome.verdict).replace(" ", "-")
     is_telling = outcome.verdict.is_finding
+    is_open = is_telling and outcome.verdict is not Verdict.DIFFERS
     text = f"{outcome.row} {outcome.verdict} {case.source} {case.expectation}".lower()
     parts = [
-        f"<details{' open' if is_telling else ''} data-text={_quoted(text)}>",
+        f"<details{' open' if is_open else ''} data-text={_quoted(text)}>",
         f"<summary><span class={kind}>{outcome.verdict}</span> {escape(outcome.row)}</summary>",
         f"<p>{escape(case.expectation)}<br><span class=about>{escape(case.source)}</span></p>",
         f"<p class=about>{escape(case.steps)}</p>",
