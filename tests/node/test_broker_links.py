@@ -162,6 +162,15 @@ print([name for name in sys.modules if "broker_links" in name or "broker.replica
     assert done.stdout == "[]\n"
 
 
+def test_a_stop_needs_no_more_calls_for_a_leader_that_is_to_be_asked_later() -> None:
+    side = Side(listener="INTERNAL")
+    side.pump()
+    assert side.links.deadline_ms() == side.now_ms + BACKOFF_MS
+    side.broker.is_stopping = True
+    side.pump()
+    assert side.links.deadline_ms() is None
+
+
 def test_a_stop_closes_the_links() -> None:
     side = Side()
     side.requests()

@@ -13,7 +13,7 @@ from kraft_wire.node.controller.apis import ControllerApis
 from kraft_wire.node.controller.uncommitted import not_controller
 from kraft_wire.node.links.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.links.forwarding import Forwarder
-from kraft_wire.node.outputs import Connect, Output, SendBytes
+from kraft_wire.node.outputs import Connect, Disconnect, Output, SendBytes
 from kraft_wire.node.requests.decoding import RequestDecoder
 from kraft_wire.raft.voters import Address
 from kraft_wire.wire.generated.allocate_producer_ids import (
@@ -22,6 +22,7 @@ from kraft_wire.wire.generated.allocate_producer_ids import (
 )
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
@@ -34,6 +35,7 @@ from kraft_wire.wire.message import DecodeLimits, Message
 from tests.node.far_side import RELEASES, answer, offer, requests_of
 
 CLIENT = ReplyTo(9, 1)
+WALL_MS = 1_700_000_000_000
 ALICE = Principal("User", "alice", token_authenticated=True)
 HEADER = RequestHeader(19, 7, 1, "client")
 TOPIC = CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1)])
@@ -42,7 +44,7 @@ INNER = RequestDecoder({19: (2, 7)}, DecodeLimits())
 
 
 def context(now_ms: int) -> RequestContext:
-    return RequestContext(*CLIENT, 7, now_ms, 0, "client", "10.0.0.7", "EXTERNAL", ALICE)
+    return RequestContext(*CLIENT, 7, now_ms, WALL_MS, "client", "10.0.0.7", "EXTERNAL", ALICE)
 
 
 def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
@@ -52,7 +54,7 @@ def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
 class World:
     """A forwarder whose controllers answer when the test says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_ms: int = 60_000) -> None:
         self.active: tuple[int, Address] | None = (2, Address("h", 2))
         self.events: list[tuple[str, dict[str, object]]] = []
         self.forwarder = Forwarder(
@@ -62,6 +64,7 @@ class World:
             DecodeLimits(),
             active=lambda: self.active,
             refuse=refuse,
+            patience_ms=patience_ms,
         )
         self.link = 0
 
@@ -166,6 +169,19 @@ def test_a_controller_that_is_silent_for_half_a_minute_is_asked_on_a_new_link() 
     world.forwarder.tick(30_100)
     kinds = [type(each) for each in world.forwarder.take_outputs()]
     assert Connect in kinds, kinds
+
+
+def test_a_link_waits_no_longer_than_who_asks() -> None:
+    """Heartbeats have half a session; the next one does not follow a request that hangs."""
+    world = World(patience_ms=5_000)
+    world.asked()
+    silent = world.link
+    world.forwarder.tick(5_000)
+    ((_, refusal),) = world.forwarder.answers
+    assert refusal == EnvelopeResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
+    assert not world.forwarder.owns(silent)
+    assert world.forwarder.take_outputs() == [Disconnect(silent)]
+    world.asked(5_100)
 
 
 def test_a_lost_link_makes_it_ask_again() -> None:
@@ -277,6 +293,17 @@ def test_who_asked_is_not_forgotten_while_the_request_waits_for_a_controller() -
     assert (asked.reply_to, asked.api_version) == (CLIENT, 7)
     assert (asked.now_ms, asked.wall_ms) == (900, 77)
     assert world.forwarder.answers == [(CLIENT, DONE)]
+
+
+@pytest.mark.parametrize("refused", [{0}, {1}, {2}, {0, 2}])
+def test_an_answer_in_which_any_part_needs_another_controller_is_asked_again(
+    refused: set[int],
+) -> None:
+    """SEC-ENV-14: of several topics, only a late one may have been decided too late."""
+    errors = [ErrorCode.NOT_CONTROLLER if at in refused else ErrorCode.NONE for at in range(3)]
+    topics = [CreatableTopicResult(name=f"t{error}", error_code=error) for error in errors]
+    sealed = seal_answer(HEADER, CreateTopicsResponse(topics=topics))
+    assert sealed == EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

@@ -8,6 +8,7 @@ import pytest
 
 from kraft_wire.model import NO_REPLICA
 from kraft_wire.node.links.peer_channels import ChannelLimits, PeerChannels
+from kraft_wire.node.links.peer_versions import common_version
 from kraft_wire.node.outputs import Connect, Disconnect, Output
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import RequestFailed, ResponseReceived
@@ -190,6 +191,33 @@ def test_a_peer_that_refuses_every_version_is_left() -> None:
     assert "versions_refused" in world.reasons
 
 
+def test_a_peer_that_refuses_versions_that_it_names_is_asked_in_older_ones_and_left() -> None:
+    """KIP-511: the next version is lower each time, so that the handshake ends."""
+    world = World()
+    link = world.connect()
+    refusal = offer({"18": [0, 4]})
+    refusal.error_code = ErrorCode.UNSUPPORTED_VERSION
+    versions, events = [], []
+    for _ in range(5):
+        ((header, _),) = world.requests()
+        versions.append(header.api_version)
+        events = world.channels.link_frame(link, framed(header, refusal.encode(0)), 1)
+    assert versions == [4, 3, 2, 1, 0]
+    assert events == [RequestFailed(1)]
+
+
+def test_the_version_is_the_newest_of_those_that_both_sides_have() -> None:
+    """KIP-35: the intersection of two ranges, which may be empty on either side."""
+    ours = range(VoteRequest.MIN_VERSION, VoteRequest.MAX_VERSION + 1)
+    assert len(ours) > 1
+    for low in range(ours.stop + 2):
+        for high in range(low, ours.stop + 2):
+            both = {*ours} & {*range(low, high + 1)}
+            newest = max(both, default=None)
+            assert common_version(VoteRequest(), {VoteRequest.API_KEY: (low, high)}) == newest
+    assert common_version(VoteRequest(), {}) is None
+
+
 # -- answers -----------------------------------------------------------------------------------
 
 
@@ -331,6 +359,38 @@ def test_a_peer_that_never_answers_a_connection_is_given_up() -> None:
     assert world.reasons == ["setup_timeout"]
 
 
+def test_a_request_waits_for_versions_no_longer_than_for_an_answer() -> None:
+    """The time limit of a request counts from its sending, whatever the link is doing."""
+    for is_connected in (False, True):
+        world = World()
+        if is_connected:
+            world.connect()
+        else:
+            world.channels.send(SendRequest(1, 2, ADDRESS, VoteRequest()), 0)
+        world.outputs()
+        assert world.channels.deadline_ms() == ChannelLimits().request_timeout_ms == 2_000
+        assert world.channels.tick(1_999) == []
+        assert world.channels.tick(2_000) == [RequestFailed(1)]
+
+
+@pytest.mark.parametrize("late", [2, 3])
+def test_a_late_link_is_closed_whichever_was_opened_first(late: int) -> None:
+    world = World()
+    links: dict[int, int] = {}
+    for node_id in (2, 3):
+        world.channels.send(SendRequest(node_id, node_id, ADDRESS, VoteRequest()), 0)
+        (opened,) = world.outputs()
+        assert isinstance(opened, Connect)
+        world.channels.link_up(opened.link_id, 0)
+        world.shake_hands(opened.link_id, RELEASES[RELEASE])
+        ((header, _),) = world.requests()
+        if node_id != late:
+            world.channels.link_frame(opened.link_id, good_vote(header), 0)
+        links[node_id] = opened.link_id
+    assert world.channels.tick(2_000) == [RequestFailed(late)]
+    assert world.outputs() == [Disconnect(links[late])]
+
+
 def test_limits_of_time_are_those_of_kafkas_raft_client() -> None:
     """The timeouts of setup and of idle links have no key of the quorum: Kafka's defaults hold."""
     limits = ChannelLimits()
@@ -366,7 +426,14 @@ def test_a_peer_that_is_reached_again_is_said_once_and_forgiven() -> None:
         world.outputs()
     link = world.connect(now_ms=200)
     world.shake_hands(link, RELEASES[RELEASE], 200)
-    assert [name for name, _ in world.lines] == ["peer_unreachable", "peer_reached"]
+    said = ["peer_unreachable", "peer_reached"]
+    assert [name for name, _ in world.lines] == said
+    world.channels.link_frame(link, good_vote(world.requests()[0][0]), 200)
+    idle_ms = 200 + ChannelLimits().idle_ms
+    assert world.channels.tick(idle_ms) == []
+    world.outputs()
+    world.shake_hands(world.connect(now_ms=idle_ms), RELEASES[RELEASE], idle_ms)
+    assert [name for name, _ in world.lines] == said
 
 
 def test_a_link_that_nobody_needs_is_closed_without_a_rest() -> None:

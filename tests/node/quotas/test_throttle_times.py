@@ -98,6 +98,30 @@ def test_the_quota_that_asks_for_more_notes_the_throttle_time() -> None:
     assert shown(door) == {"request": {CLIENT: late.throttle_time_ms}}
 
 
+def test_a_throttled_fetch_is_noted_by_its_own_quota_alone() -> None:
+    door = ThrottledDoor()
+    for _ in range(5):
+        door.produce(3_000)
+    door.set_quota(FETCHED, 1_000, user="ANONYMOUS", client="")
+    answer = door.fetch()
+    assert answer.throttle_time_ms > 0
+    assert shown(door) == {"fetch": {CLIENT: answer.throttle_time_ms}}
+
+
+def test_changes_of_topics_are_told_their_time_where_time_asks_for_less() -> None:
+    """KIP-124: of several throttle times the client is told the longest."""
+    door = ThrottledDoor()
+    for key in (TIME, MUTATION):
+        door.set_quota(key, 1, user="ANONYMOUS", client="")
+    door.produce(1)
+    door.spend(PRODUCER, 5.0)
+    topic = CreatableTopic(name="many", num_partitions=40, replication_factor=1)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=0)
+    answer = door.send(request, PERMISSIVE, connection=9).response
+    assert answer.throttle_time_ms == 29_000, "40 of 11 tokens, one a second"
+    assert shown(door) == {"controllermutation": {CLIENT: 29_000}}
+
+
 def test_an_unanswered_produce_and_changes_of_topics_are_noted() -> None:
     door = ThrottledDoor()
     door.set_quota(BYTES, 1_000, user="ANONYMOUS", client="")
