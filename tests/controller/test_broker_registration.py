@@ -154,17 +154,23 @@ def test_new_incarnation_leaves_every_isr_before_it_registers() -> None:
     assert cluster.partition("u").leader_epoch == 2
 
 
+@pytest.mark.parametrize("is_fenced", [True, False])
 @pytest.mark.parametrize(
     ("version", "names_epoch", "eligible"), [(4, True, (2,)), (4, False, ()), (2, True, ())]
 )
 def test_unclean_restart_ends_eligibility_where_eligible_replicas_are_kept(
-    version: int, names_epoch: bool, eligible: tuple[int, ...]
+    version: int, names_epoch: bool, eligible: tuple[int, ...], is_fenced: bool
 ) -> None:
+    """KIP-966: also of a broker that comes back before anybody saw that its session was over."""
     cluster = BrokerCluster([2], keeps_elr=True)
     cluster.create("t", [2])
-    cluster.pass_time(9_001)
-    assert cluster.partition().isr == ()
-    assert cluster.partition().eligible_leader_replicas == (2,)
+    if is_fenced:
+        cluster.pass_time(9_001)
+        assert cluster.partition().isr == ()
+        assert cluster.partition().eligible_leader_replicas == (2,)
+    else:
+        cluster.now_ms += 9_001
+        assert cluster.partition().isr == (2,)
     previous = cluster.epochs[2] if names_epoch else -1
     cluster.register(2, 2, version=version, previous_epoch=previous)
     assert cluster.partition().eligible_leader_replicas == eligible

@@ -14,6 +14,7 @@ from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
 from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
+from tests.broker.small_broker import broker_image
 
 BROKER = 2
 
@@ -54,3 +55,17 @@ def test_a_broker_that_is_fenced_is_no_longer_stopping(fenced: int, offset: int)
     change = BrokerRegistrationChangeRecord(broker_id=BROKER, broker_epoch=10, fenced=fenced)
     sessions.follow([VersionedRecord(change, 1)], 40)
     assert sessions[BROKER].controlled_shutdown_offset == offset
+
+
+def test_a_new_active_controller_has_just_heard_from_unfenced_brokers_alone() -> None:
+    """A fenced one may register as another incarnation at once (`BrokerHeartbeatManager.register`).
+
+    A broker must have applied all that the controller knows: which part of it is its registration
+    is not known any more.
+    """
+    sessions = BrokerSessions(own_id=1)
+    brokers = {2: broker_image(2, fenced=True), 3: broker_image(3)}
+    sessions.begin(brokers, 90, 500)
+    assert [sessions.is_valid(each, 100, 600) for each in brokers] == [False, True]
+    assert [sessions[each].registered_at for each in brokers] == [90, 90]
+    assert sessions.deadline_ms(brokers, 100) == 601

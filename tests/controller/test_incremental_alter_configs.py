@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kraft_wire.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.broker import FIXED_WHILE_RUNNING
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -26,6 +26,22 @@ def test_settings_of_every_registered_node_are_taken(node_id: str, error: int) -
     response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
     assert isinstance(response, IncrementalAlterConfigsResponse)
     assert response.responses[0].error_code == error
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("x" * 32_767, 0), ("x" * 32_766 + "\u00e9", 42), ("\ufffd" * 12_000, 42)]
+)
+def test_a_name_fits_into_a_record_or_is_refused(name: str, error: int) -> None:
+    """A record's string has 32,767 bytes at most; one invalid byte became a character of three."""
+    cluster = OneNodeCluster()
+    config = AlterableConfig(name="consumer.session.timeout.ms", config_operation=0, value="50000")
+    resource = AlterConfigsResource(
+        resource_type=GROUP_RESOURCE, resource_name=name, configs=[config]
+    )
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    assert response.responses[0].error_code == error
+    assert bool(cluster.loader.image.config(GROUP_RESOURCE, name)) == (not error)
 
 
 LOGIN_ENTRY = "listener.name.secure.plain.sasl.jaas.config"
