@@ -1,5 +1,7 @@
 """AssignReplicasToDirs: brokers of several log directories say where their replicas lie."""
 
+import pytest
+
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -61,15 +63,17 @@ def test_directory_of_a_replica_is_recorded_once() -> None:
     assert len(cluster.written(since)) == 2
 
 
-def test_what_the_broker_has_no_replica_of_is_refused_one_by_one() -> None:
+@pytest.mark.parametrize("where", [FIRST, SECOND, FAILED], ids=["first", "second", "failed"])
+def test_what_the_broker_has_no_replica_of_is_refused_one_by_one(where: Uuid) -> None:
+    """KIP-858: also in a directory that has failed, whose replicas leave their ISRs."""
     cluster = cluster_of_two()
-    assert assign(cluster, FIRST, Uuid(b"?" * 16), 0, 1) == [E.UNKNOWN_TOPIC_ID] * 2
-    assert assign(cluster, FIRST, "t", 0, 7, -1) == [
+    assert assign(cluster, where, Uuid(b"?" * 16), 0, 1) == [E.UNKNOWN_TOPIC_ID] * 2
+    assert assign(cluster, where, "t", 0, 7, -1) == [
         E.NONE,
         E.UNKNOWN_TOPIC_OR_PARTITION,
         E.UNKNOWN_TOPIC_OR_PARTITION,
     ]
-    assert assign(cluster, FIRST, "u", 0) == [E.NOT_LEADER_OR_FOLLOWER]
+    assert assign(cluster, where, "u", 0) == [E.NOT_LEADER_OR_FOLLOWER]
 
 
 def test_replica_in_a_directory_that_failed_leaves_the_isr_under_one_new_leader_epoch() -> None:

@@ -15,7 +15,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
-from tests.controller.broker_cluster import BrokerCluster, directory, registration
+from tests.controller.broker_cluster import LEVELS, BrokerCluster, directory, registration
 from tests.metadata.observed_records import observed_records
 
 
@@ -130,6 +130,24 @@ def test_same_incarnation_amends_its_registration_and_stays_what_it_is() -> None
     assert (broker.rack, broker.fenced) == ("r", False)
     cluster.pass_time(20_000, alive=[2])
     assert not cluster.loader.image.brokers[2].fenced
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("offered", [None, (0, 0), (0, 1), (1, 1)])
+def test_a_broker_supports_the_quorums_level_or_is_refused(
+    level: int, offered: tuple[int, int] | None
+) -> None:
+    """KIP-853: kraft.version is in no record of the metadata; a broker without it has level 0."""
+    cluster = BrokerCluster()
+    cluster.controller.kraft_version = level
+    levels = {**LEVELS}
+    del levels["kraft.version"]
+    if offered is not None:
+        levels["kraft.version"] = offered
+    features = [feature(name, low, high) for name, (low, high) in levels.items()]
+    low, high = offered or (0, 0)
+    expected = ErrorCode.NONE if low <= level <= high else ErrorCode.UNSUPPORTED_VERSION
+    assert cluster.register(2, features=features).error_code == expected
 
 
 def test_new_incarnation_leaves_every_isr_before_it_registers() -> None:

@@ -14,6 +14,11 @@ from kraft_wire.wire.generated.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     ScramCredentialUpsertion,
 )
+from kraft_wire.wire.generated.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -62,6 +67,20 @@ def full() -> OneNodeCluster:
         assert isinstance(answer, CreateTopicsResponse)
         assert answer.topics[0].error_code == E.NONE
     return cluster
+
+
+def test_partitions_beyond_one_change_are_not_added_but_those_that_fit_are(
+    full: OneNodeCluster,
+) -> None:
+    """The partitions of all topics of a request count together."""
+    grown = [
+        CreatePartitionsTopic(name=name, count=count, assignments=None)
+        for name, count in (("a", 5_000 + MOST - 1), ("b", 5_002), ("c", 2))
+    ]
+    request = CreatePartitionsRequest(topics=grown, validate_only=True)
+    answer = full.ask(request, 3)
+    assert isinstance(answer, CreatePartitionsResponse)
+    assert [each.error_code for each in answer.results] == [E.NONE, E.POLICY_VIOLATION, E.NONE]
 
 
 def test_partitions_beyond_one_change_are_not_reassigned(full: OneNodeCluster) -> None:
