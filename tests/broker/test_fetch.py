@@ -15,6 +15,7 @@ from kraft_wire.wire.generated.fetch import (
     FetchResponse,
     FetchTopic,
     PartitionData,
+    ReplicaState,
 )
 from tests.broker.replication.leading import TOPIC, Leading
 from tests.broker.small_broker import id_of, partition_image
@@ -151,3 +152,44 @@ def test_isolation_level_that_does_not_exist_fails_what_exists(
     assert refused.error_code == (E.NONE if version < 7 else E.UNKNOWN_SERVER_ERROR)
     if version < FIRST_BY_ID:
         assert [each.error_code for each in partitions(refused)] == [E.UNKNOWN_SERVER_ERROR] * 2
+
+
+@pytest.mark.parametrize("version", [15, 16])
+@pytest.mark.parametrize("replica_id", [-1, 4])
+def test_only_clients_are_told_the_addresses_of_leaders(
+    leading: Leading, version: int, replica_id: int
+) -> None:
+    """KIP-951: `KafkaApis` gives followers none; they know the leaders from the metadata."""
+    replica = ReplicaState(replica_id=replica_id, replica_epoch=14 if replica_id >= 0 else -1)
+    answer = ask(leading, asked(0, epoch=2), version=version, replica_state=replica)
+    assert partitions(answer)[0].error_code == E.FENCED_LEADER_EPOCH
+    is_told = version >= 16 and replica_id < 0
+    assert [each.node_id for each in answer.node_endpoints] == [1] * is_told
+
+
+@pytest.mark.parametrize("offset", range(7))
+@pytest.mark.parametrize("last_epoch", range(1, 5))
+def test_where_a_log_begins_counts_before_where_logs_diverge(offset: int, last_epoch: int) -> None:
+    """KIP-595; below the log's start there is no diverging epoch (`Partition.readRecords`).
+
+    Epochs 1 and 3 begin at 0 and 4, and the log at 2.
+    """
+    leading = Leading(partition_image(0, leader_epoch=1))
+    for _ in range(4):
+        leading.produce()
+    leading.change(0, leader_epoch=3)
+    leading.produce()
+    leading.delete_records(2)
+    wanted = asked(0, offset)
+    wanted.last_fetched_epoch = last_epoch
+    (answer,) = partitions(ask(leading, wanted))
+    ends = {1: (1, 4), 2: (1, 4), 3: (3, 5)}
+    if offset < 2 or last_epoch > 3:
+        expected: tuple[E, tuple[int, int] | None] = E.OFFSET_OUT_OF_RANGE, None
+    elif ends[last_epoch][0] < last_epoch or ends[last_epoch][1] < offset:
+        expected = E.NONE, ends[last_epoch]
+    else:
+        expected = E.NONE, None
+    point = answer.diverging_epoch
+    told = None if point is None or point.epoch < 0 else (point.epoch, point.end_offset)
+    assert (answer.error_code, told) == expected

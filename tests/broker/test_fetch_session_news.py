@@ -10,7 +10,7 @@ import pytest
 from kraft_wire.broker.fetching.fetch_session import WantedPartition
 from kraft_wire.model import ZERO_UUID
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.fetch import FetchPartition, PartitionData
+from kraft_wire.wire.generated.fetch import EpochEndOffset, FetchPartition, PartitionData
 from tests.broker.fetch_client import FakeBroker, FakePartition, fetch_request, listed
 
 DRAINED = FakePartition(high_watermark=7, log_start_offset=2, leader_epoch=3)
@@ -46,6 +46,27 @@ def test_anything_that_a_reader_could_notice_unsettles_it(change: dict[str, obje
     wanted, source = drained()
     for name, value in change.items():
         setattr(source, name, value)
+    assert not wanted.is_settled()
+
+
+@pytest.mark.parametrize(
+    "special",
+    [
+        {"error_code": ErrorCode.KAFKA_STORAGE_ERROR},
+        {"preferred_read_replica": 2},
+        {"diverging_epoch": EpochEndOffset(epoch=1, end_offset=3)},
+        {"high_watermark": 8},
+    ],
+    ids=lambda special: next(iter(special)),
+)
+def test_only_an_answer_that_says_nothing_new_settles_it(special: dict[str, object]) -> None:
+    """The next one must say it again: the client may not have acted on it (KIP-392, KIP-595)."""
+    wanted, source = drained()
+    data = PartitionData(high_watermark=7, log_start_offset=2, records=b"")
+    for name, value in special.items():
+        setattr(data, name, value)
+    wanted.sent(data)
+    source.high_watermark = data.high_watermark
     assert not wanted.is_settled()
 
 

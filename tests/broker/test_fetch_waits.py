@@ -71,6 +71,46 @@ def test_a_batch_that_has_no_room_left_is_no_reason_to_wait() -> None:
     assert sizes == [BATCH_BYTES, 0]
 
 
+@pytest.mark.parametrize(("room", "is_parked"), [(20, False), (21, True)])
+def test_a_batch_without_room_counts_as_the_room_that_its_partition_has(
+    room: int, is_parked: bool
+) -> None:
+    """`DelayedFetch`: the lesser of what is there and the partition's MaxBytes."""
+    leading = Leading(partition_image(0), partition_image(1))
+    for number in (0, 1):
+        leading.produce(number=number)
+    wanted = [
+        FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=20)
+        for number in (0, 1)
+    ]
+    request = FetchRequest(
+        max_wait_ms=60_000,
+        topics=[FetchTopic(topic=TOPIC, partitions=wanted)],
+        session_epoch=-1,
+        min_bytes=BATCH_BYTES + room,
+        max_bytes=1 << 20,
+    )
+    context = leading.context(VERSION)
+    waiting = Waiting(leading, context, fetch.handle(leading.broker, context, request))
+    assert waiting.is_parked == is_parked
+
+
+@pytest.mark.parametrize("batches", range(1, 7))
+def test_partitions_share_the_bytes_of_one_answer(batches: int) -> None:
+    """KIP-74: each partition may use what those before it have left, one batch at least."""
+    leading = Leading(*(partition_image(number) for number in range(4)))
+    for number in range(4):
+        for _ in range(2):
+            leading.produce(number=number)
+    answer = asked(leading, 0, 1, 2, 3, min_bytes=1, max_bytes=batches * BATCH_BYTES)
+    sizes = [size(data) for data in partitions(answer)]
+    left, expected = batches, []
+    for _ in range(4):
+        expected.append(min(2, left) * BATCH_BYTES)
+        left -= min(2, left)
+    assert sizes == expected
+
+
 def test_what_is_left_of_an_older_segment_is_answered_at_once() -> None:
     """More cannot come to it: the reader would wait its whole time, segment by segment."""
     leading = Leading(partition_image(0), config={"segment.bytes": str(BATCH_BYTES)})

@@ -74,6 +74,21 @@ def test_a_closed_connection_is_forgotten_also_when_it_was_woken() -> None:
     assert purgatory.deadline_ms() is None
 
 
+def test_a_fetch_that_left_is_not_run_although_its_connection_waits_again() -> None:
+    """It was woken, then answered at its deadline, and the client has sent its next request."""
+    partition = a_partition()
+    purgatory = FetchPurgatory()
+    former, present = Runs(7, 500, partition), Runs(7, 900, partition)
+    purgatory.park(former.parked)
+    purgatory.wake(partition)
+    purgatory.expire(500)
+    purgatory.park(present.parked)
+    former.enough = True
+    purgatory.run_woken(510)
+    assert former.calls == [(500, True)]
+    assert len(purgatory) == 1
+
+
 def test_a_stop_answers_everybody() -> None:
     purgatory = FetchPurgatory()
     fetches = [Runs(number, 500, a_partition()) for number in range(3)]
@@ -191,6 +206,27 @@ def test_operations_of_one_partition_end_each_at_its_own_offset() -> None:
     partition.log.high_watermark = Offset(5)
     purgatory.check(partition)
     assert finished == [[{}], [{}]]
+
+
+def test_an_operation_that_ends_with_another_one_does_not_hold_up_the_rest() -> None:
+    """An answer can close a connection that waits for the same partition."""
+    partition = a_partition()
+    finished: list[list[Errors]] = [[], [], []]
+    purgatory = DelayedOperationPurgatory()
+    for connection_id in range(3):
+        required = {partition.topic_partition: Offset(3)}
+        purgatory.park(waits_for(required, finished[connection_id], connection_id))
+    first = purgatory._parked[0]
+
+    def finish(errors: Errors) -> None:
+        finished[0].append(errors)
+        purgatory.forget(1)
+
+    first.finish = finish
+    partition.log.high_watermark = Offset(3)
+    purgatory.check(partition)
+    assert finished == [[{}], [], [{}]]
+    assert len(purgatory) == 0
 
 
 def test_an_operation_of_a_closed_connection_is_forgotten() -> None:
