@@ -46,9 +46,12 @@ def test_leaders_and_replicas_are_spread_evenly_over_brokers_of_one_rack(seed: i
     assert set(Counter(number for replicas in placed for number in replicas).values()) == {40}
 
 
+@pytest.mark.parametrize("has_stopped", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_fenced_broker_gets_replicas_but_never_leads(seed: int) -> None:
-    cluster = brokers(a=2) | {3: broker(3, rack="a", fenced=True)}
+def test_fenced_broker_gets_replicas_but_never_leads(seed: int, has_stopped: bool) -> None:
+    """One that was fenced at the end of its controlled shutdown may return, too."""
+    fenced = replace(broker(3, rack="a", fenced=True), in_controlled_shutdown=has_stopped)
+    cluster = brokers(a=2) | {3: fenced}
     placed = place(cluster, 20, 3, SeededRandomSource(seed))
     assert all(replicas[0] in (1, 2) for replicas in placed)
     assert all(replicas[2] == 3 for replicas in placed), "unfenced ones come first"

@@ -106,7 +106,10 @@ def test_fetch_above_the_bound_is_empty_and_does_not_count() -> None:
     first = node.fetch(0, max_bytes=9_000)
     assert first.throttle_time_ms == 0
     assert len(first.responses[0].partitions[0].records) > 9_000
+    sent_bytes = node.node.broker.bytes_out
+    assert sent_bytes == len(first.responses[0].partitions[0].records)
     refused = node.fetch(1)
+    assert node.node.broker.bytes_out == sent_bytes
     assert refused.responses == []
     assert 8_000 < refused.throttle_time_ms < 8_500
     assert refused.session_id == 0
