@@ -1,0 +1,29 @@
+"""Deadlines of items of which many stop waiting early, compared with a plain table."""
+
+from random import Random
+
+import pytest
+
+from kraft_wire.broker.deadlines import Deadlines
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_items_leave_by_deadline_then_arrival_and_at_a_stop_by_arrival(seed: int) -> None:
+    chance = Random(seed)
+    waiting: dict[int, int] = {}
+    deadlines: Deadlines[int] = Deadlines(waiting.__contains__)
+    for item in range(300):
+        waiting[item] = chance.randrange(50)
+        deadlines.add(waiting[item], item, len(waiting))
+        if chance.random() < 0.5:
+            del waiting[chance.choice(sorted(waiting))]
+        if chance.random() < 0.02:
+            now_ms = chance.randrange(50)
+            over = sorted((due_ms, each) for each, due_ms in waiting.items() if due_ms <= now_ms)
+            assert list(deadlines.due(now_ms)) == [each for _, each in over]
+            for _, each in over:
+                del waiting[each]
+        assert deadlines.next_ms() == min(waiting.values(), default=None)
+    assert len(waiting) > 3
+    assert deadlines.take_all() == sorted(waiting)
+    assert deadlines.next_ms() is None
