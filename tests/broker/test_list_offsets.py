@@ -146,3 +146,14 @@ def test_isolation_level_that_does_not_exist_fails_all_that_is_asked(leading: Le
         (0, E.UNKNOWN_SERVER_ERROR),
         (9, E.UNKNOWN_SERVER_ERROR),
     ]
+
+
+@pytest.mark.parametrize("leader_epoch", [0, 1, 7])
+@pytest.mark.parametrize("timestamp", [LATEST, EARLIEST, EARLIEST_LOCAL])
+def test_an_empty_log_has_the_leader_epoch_that_its_first_record_will_get(
+    leader_epoch: int, timestamp: int
+) -> None:
+    """KIP-320: the leader's epoch begins at the end of the log, before it writes anything."""
+    leading = Leading(partition_image(0, leader_epoch=leader_epoch))
+    (answer,) = ask(leading, at(timestamp))
+    assert shown(answer) == (E.NONE, -1, 0, leader_epoch)

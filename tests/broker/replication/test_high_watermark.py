@@ -199,6 +199,33 @@ def test_a_flush_without_the_follower_acknowledges_acks_of_one_alone() -> None:
     assert one.produced.error_code == E.NONE
 
 
+@pytest.mark.parametrize("has_follower", [False, True])
+def test_a_flush_wakes_the_consumers_of_what_it_commits(has_follower: bool) -> None:
+    """They wait for no time limit, nor for the next append."""
+    alone = partition_image(0)
+    leading = Leading(TWO if has_follower else alone, config={"flush.messages": "1"})
+    consumer = leading.fetch(0, replica=-1, max_wait_ms=60_000)
+    leading.produce()
+    if has_follower:
+        leading.fetch(1)
+    assert consumer.is_parked
+    leading.flush()
+    assert (consumer.is_parked, leading.high_watermark) == (False, 1)
+    assert consumer.fetched.high_watermark == 1
+
+
+def test_a_replica_that_is_left_alone_commits_no_more_than_it_has_flushed() -> None:
+    leading = Leading(TWO, config={"flush.messages": "1"})
+    leading.produce(2)
+    leading.flush()
+    leading.fetch(2)
+    waiting = leading.produce()
+    leading.change(replicas=(1,), isr=(1,))
+    assert (leading.high_watermark, waiting.is_parked) == (2, True)
+    leading.flush()
+    assert (leading.high_watermark, waiting.produced.error_code) == (3, E.NONE)
+
+
 def test_a_flush_that_ends_after_the_leadership_commits_nothing() -> None:
     leading = Leading(TWO, config={"flush.messages": "1"})
     leading.produce()
