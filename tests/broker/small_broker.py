@@ -4,6 +4,7 @@ For handlers that look at metadata and log ends; what needs real bytes uses real
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kraft_wire.broker.broker import Broker
@@ -193,7 +194,12 @@ def small_broker(image: MetadataImage, **settings: Any) -> Broker:
 
 
 def publish(broker: Broker, image: MetadataImage, now_ms: int = 0) -> None:
-    """Show a broker an image, compared as a whole with the one that it has."""
+    """Show a broker an image, compared as a whole with the one that it has.
+
+    As in an image that records have changed, brokers that are the same are the same object.
+    """
+    if image.brokers == broker.image.brokers:
+        image = replace(image, brokers=broker.image.brokers)
     broker.publish(MetadataDelta.between(broker.image, image), now_ms, 0)
 
 

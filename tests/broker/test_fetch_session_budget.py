@@ -88,3 +88,18 @@ def test_default_is_the_configured_key() -> None:
     assert BrokerSettings().max_incremental_fetch_session_cache_partitions == DEFAULT_PARTITIONS
     key = BROKER_KEYS["max.incremental.fetch.session.cache.partitions"]
     assert key.default == DEFAULT_PARTITIONS
+
+
+def test_a_session_in_use_is_not_stale_but_old_and_then_a_larger_one_may_replace_it() -> None:
+    """KIP-227: unused for two minutes, or existing for two minutes and worth less."""
+    broker = FakeBroker(NAMES, slots=1, shards=1)
+    kept = open_session(broker, 3)
+    now_ms = 0
+    for epoch in (1, 2, 3):
+        now_ms += EVICTION_MS // 2
+        assert open_session(broker, 4, now_ms=now_ms) == 0, "neither unused nor old"
+        assert broker.fetch(fetch_request(kept, epoch), now_ms=now_ms).session_id == kept
+    assert open_session(broker, 2, now_ms=now_ms + 1) == 0, "it is worth less"
+    assert open_session(broker, 4, now_ms=now_ms + 1) > 0
+    gone = broker.fetch(fetch_request(kept, 4))
+    assert gone.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND

@@ -11,6 +11,7 @@ from tests.broker.small_broker import (
     broker_image,
     image_of,
     partition_image,
+    publish,
     small_broker,
 )
 
@@ -49,3 +50,30 @@ def test_log_is_opened_again_only_when_the_refusal_has_changed(
     asked.clear()
     broker.replicas.open_again(0, 0)
     assert asked == [], "it is open"
+
+
+def test_partitions_that_change_are_followed_beside_one_that_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each change is also an attempt to open the refused one, and takes nothing from the others."""
+    usual = NumbersLogs.get
+    refusal = StorageError("open", "/a", "EIO")
+
+    def get(self: NumbersLogs, partition: TopicPartition) -> NumbersLog | None:
+        if partition == PLACE and is_refused:
+            raise refusal
+        return usual(self, partition)
+
+    is_refused = True
+    monkeypatch.setattr(NumbersLogs, "get", get)
+    monkeypatch.setattr(NumbersLogs, "failed", lambda self, partition, error: [partition])
+    other = TopicPartition("t", 1)
+    brokers = [broker_image(1)]
+    broker = small_broker(image_of({"t": [partition_image(0), partition_image(1)]}, brokers))
+    assert [broker.partitions[each].offline for each in (PLACE, other)] == [True, False]
+    for leader_epoch in (1, 2):
+        is_refused = leader_epoch == 1
+        changed = partition_image(1, leader_epoch=leader_epoch)
+        publish(broker, image_of({"t": [partition_image(0), changed]}, brokers))
+        assert broker.partitions[other].leader_epoch == leader_epoch
+        assert broker.partitions[PLACE].offline == is_refused

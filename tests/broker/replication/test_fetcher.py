@@ -97,6 +97,56 @@ def test_a_partition_alone_is_asked_for_again_when_it_has_rested() -> None:
     assert asked_names(follower.request()) == [A]
 
 
+def test_a_rest_lasts_although_the_log_start_moves() -> None:
+    """Our retention moved it: that is told when the partition has rested."""
+    follower = Follower()
+    follower.make(A, [batch_bytes(0, count=5, epoch=1)], high_watermark=5)
+    follower.make(B)
+    follower.follow(A, B)
+    follower.request()
+    answer(follower, "a", "b")
+    follower.now_ms += 60_000
+    follower.request()
+    answer(follower, "a", error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    follower.logs[TopicPartition(*A)].advance_log_start_offset(Offset(2))
+    follower.now_ms += BACKOFF_MS - 1
+    request = follower.request()
+    assert (asked_names(request), forgotten_names(request)) == ([], [A])
+    answer(follower)
+    follower.now_ms += 1
+    request = follower.request()
+    assert asked_names(request) == [A]
+    assert request.topics[0].partitions[0].log_start_offset == 2
+
+
+def test_a_leader_that_rests_longer_than_its_partitions_is_waited_for() -> None:
+    """A node that calls at the told time has something to send."""
+    follower = two()
+    follower.request()
+    answer(follower, "a", error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    follower.request()
+    follower.now_ms += BACKOFF_MS // 2
+    follower.fetcher.failed(follower.now_ms, WALL_MS)
+    follower.fetcher.forget((id_of("b"), 0))
+    due_ms = follower.fetcher.deadline_ms()
+    assert due_ms == follower.now_ms + BACKOFF_MS
+    follower.now_ms = due_ms
+    assert asked_names(follower.request()) == [A]
+
+
+@pytest.mark.parametrize(("throttle_ms", "reason"), [(0, "missing_partition"), (5, "throttled")])
+def test_a_full_answer_without_partitions_is_a_mistake_unless_it_is_throttled(
+    throttle_ms: int, reason: str
+) -> None:
+    follower = Follower()
+    follower.make(A)
+    follower.follow(A)
+    follower.request()
+    follower.answer_with(FetchResponse(session_id=9, throttle_time_ms=throttle_ms))
+    assert [fields["reason"] for _, fields in follower.lines] == [reason]
+    assert follower.asks_nothing()
+
+
 def test_new_metadata_ends_a_rest() -> None:
     follower = two()
     follower.request()

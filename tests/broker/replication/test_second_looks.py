@@ -9,6 +9,7 @@ from kraft_wire.broker.handlers import produce
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import StorageError
 from kraft_wire.storage.log import Log
+from kraft_wire.wire.generated.delete_records import DeleteRecordsPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.produce import (
     PartitionProduceData,
@@ -118,6 +119,28 @@ def test_a_deletion_waits_no_more_for_a_replica_that_is_taken_away(left: tuple[i
     leading, waiting = deleting(1, 2, 3)
     leading.change(replicas=left, isr=left)
     assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.NONE, 2)
+
+
+def test_partitions_are_looked_at_again_behind_one_that_is_offline() -> None:
+    leading = Leading(TWO, partition_image(1, replicas=(1, 2)))
+    leading.produce(3, number=1, acks=1)
+    leading.fetch(3, number=1)
+    waiting = leading.delete_all([DeleteRecordsPartition(partition_index=1, offset=2)])
+    lost = leading.partition(0)
+    leading.logs.failed_with = [lost.topic_partition]
+    lost.failed(StorageError("append", "/t-0", "the disk is gone"))
+    assert waiting.is_parked
+    leading.brokers[2] = broker_image(2, fenced=True)
+    leading.publish()
+    assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.NONE, 2)
+
+
+def test_a_deletion_waits_no_more_for_a_disk_that_has_failed() -> None:
+    leading, waiting = deleting(1, 2)
+    partition = leading.partition()
+    leading.logs.failed_with = [partition.topic_partition]
+    partition.failed(StorageError("append", "/t-0", "the disk is gone"))
+    assert waiting.deleted.error_code == E.KAFKA_STORAGE_ERROR
 
 
 def test_an_append_that_takes_the_disk_away_is_told_of_the_partitions_before_it(
