@@ -526,3 +526,33 @@ def test_broker_beside_its_controller_reports_a_change_and_is_silent_again() -> 
     assert life.heartbeat().cordoned_log_dirs == [FIRST]
     life.lifecycle.answered(UNFENCED, life.now_ms, is_beside=True)
     assert life.lifecycle.deadline_ms() is None
+
+
+def test_broker_beside_the_active_controller_speaks_until_it_runs() -> None:
+    """Then nothing is left to be said between two changes."""
+    life = Life()
+    life.say()
+    registered = BrokerRegistrationResponse(broker_epoch=EPOCH)
+    life.lifecycle.answered(registered, life.now_ms, is_beside=True)
+    assert life.pause_ms() == 0
+    assert life.heartbeat().want_fence
+    life.lifecycle.answered(CAUGHT_UP, life.now_ms, is_beside=True)
+    assert life.pause_ms() > 0
+    life.lifecycle.logs_opened(life.now_ms)
+    assert not life.heartbeat().want_fence
+    life.lifecycle.answered(UNFENCED, life.now_ms, is_beside=True)
+    assert life.lifecycle.state is BrokerState.RUNNING
+    assert life.lifecycle.deadline_ms() is None
+
+
+def test_stop_after_a_long_silence_beside_the_controller_waits_a_whole_session() -> None:
+    """The session counts from the beginning of the stop: no answer was due before."""
+    life = Life().running()
+    life.pause_ms()
+    life.heartbeat()
+    life.lifecycle.answered(UNFENCED, life.now_ms, is_beside=True)
+    life.now_ms += 3_600_000
+    life.lifecycle.begin_stop(life.now_ms)
+    for later_ms, is_over in ((0, False), (8_999, False), (9_000, True)):
+        life.lifecycle.tick(life.now_ms + later_ms)
+        assert life.lifecycle.is_over == is_over
