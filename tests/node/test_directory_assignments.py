@@ -260,6 +260,30 @@ def test_report_from_before_a_move_is_awaited_and_not_repeated() -> None:
     assert broker.assignments.is_assigned(name, str(SECOND))
 
 
+def test_move_goes_on_when_the_metadata_come_before_the_answer() -> None:
+    """Only the metadata are awaited; no further change would follow the answer."""
+    broker, name = Broker(), TopicPartition("t", 0)
+    broker.put(0, "t", 0)
+    broker.publish({"t": [FIRST]})
+    broker.assignments.assign(name, str(SECOND), broker.now_ms)
+    broker.advance(100)
+    broker.publish({"t": [SECOND]})
+    assert broker.assignments.is_assigned(name, str(SECOND))
+
+
+def test_target_of_a_move_that_was_cancelled_at_once_is_not_told() -> None:
+    """The log's own directory was on its way to the controller all the time."""
+    broker, name = Broker(), TopicPartition("t", 0)
+    broker.put(0, "t", 0)
+    broker.publish({"t": [UNASSIGNED_DIRECTORY]})
+    assert broker.advance(100) == [[(FIRST, id_of("t"), 0)]]
+    broker.assignments.assign(name, str(SECOND), broker.now_ms)
+    broker.assignments.release(id_of("t"), 0, broker.now_ms)
+    broker.reply()
+    broker.publish({"t": [FIRST]})
+    assert broker.advance(60_000) == []
+
+
 def test_levels_without_directories_have_nothing_to_assign() -> None:
     broker, name = Broker(), TopicPartition("t", 0)
     broker.put(0, "t", 0)
