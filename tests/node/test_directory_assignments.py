@@ -183,6 +183,11 @@ def test_what_no_controller_decided_is_asked_again_after_a_pause_that_doubles() 
     assert len(broker.advance(130_000)) == 1, "nobody answered for two minutes"
     broker.reply()
     assert broker.advance(200_000) == []
+    broker.put(0, "u", 0)
+    broker.publish({"t": [SECOND], "u": [UNASSIGNED_DIRECTORY]})
+    assert broker.advance(100) == [[(FIRST, id_of("u"), 0)]]
+    broker.reply(ErrorCode.NOT_CONTROLLER)
+    assert broker.assignments.deadline_ms() == broker.now_ms + 100, "as after the first failure"
 
 
 def test_refused_replicas_are_asked_again_and_those_that_are_gone_are_not() -> None:
