@@ -4,8 +4,9 @@ import pytest
 
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.storage.directory.future_logs import create_future
 from kraft_wire.storage.log_config import LogConfig
-from tests.node.test_compaction import WALL_MS, Cleaning
+from tests.node.test_compaction import WALL_MS, Cleaning, write
 from tests.storage.making import append, batch_bytes
 
 
@@ -54,6 +55,40 @@ def test_a_log_is_flushed_when_its_first_record_has_waited_long_enough() -> None
     assert log.unflushed_records == 1
     cleaning.maintenance.tick(first + 109, WALL_MS)
     assert (log.unflushed_records, log.first_unflushed_ms) == (0, None)
+
+
+@pytest.mark.parametrize("due", [(0,), (1,), (2,), (0, 2), (1, 2)])
+def test_each_log_is_flushed_by_its_own_time_whatever_those_before_it_need(
+    due: tuple[int, ...],
+) -> None:
+    cleaning = Cleaning(**{"log.flush.scheduler.interval.ms": "10"})
+    logs = [
+        cleaning.log(f"t{at}", config=LogConfig(flush_ms=1 if at in due else 1 << 40))
+        for at in range(3)
+    ]
+    for log in (logs[0], logs[2]):
+        append(log, batch_bytes(0))
+    if 1 in due:
+        append(logs[1], batch_bytes(0))
+    cleaning.maintenance.tick(10_000, WALL_MS)
+    flushed = [at for at, log in enumerate(logs) if log.recovery_point > 0]
+    assert flushed == list(due)
+
+
+@pytest.mark.parametrize("moving", range(3))
+def test_retention_passes_over_a_replica_that_moves_and_no_other(moving: int) -> None:
+    """KIP-113: as in Kafka, only the log that is being copied keeps its old segments."""
+    cleaning = Cleaning(2)
+    config = LogConfig(segment_bytes=300, retention_ms=1)
+    logs = [cleaning.log(f"t{at}", config=config) for at in range(3)]
+    for log in logs:
+        write(log, 12)
+        assert len(log.segments) > 1
+    moved = logs[moving]
+    create_future(cleaning.directories[1], moved.topic_partition, moved.topic_id, config, 1)
+    cleaning.maintenance.tick(10_000_000, WALL_MS)
+    kept = [at for at, log in enumerate(logs) if log.log_start_offset == 0]
+    assert kept == [moving]
 
 
 def test_directories_that_are_offline_are_left_alone() -> None:
