@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.node.disks import compaction
 from kraft_wire.node.disks.compaction import LogCleaner
 from kraft_wire.node.disks.log_store import NodeLogStore, drop_copy
 from kraft_wire.node.disks.maintenance import Maintenance
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
+from kraft_wire.storage.cleaning.cleanable import Cleanable
 from kraft_wire.storage.directory.future_logs import create_future
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log import Log
@@ -323,6 +325,27 @@ def test_each_call_compacts_the_dirtiest_log_until_none_is_due(drawn: list[Drawn
         assert len(compacted) == min(1, len(due)), (due, compacted)
         assert all(due.get(name) == max(due.values()) for name in compacted), (due, compacted)
     assert all(dirty_share(cleaning, log) is None for log in logs.values())
+
+
+@pytest.mark.parametrize("broken", ["a", "b", "c"])
+def test_a_log_whose_indexes_cannot_be_read_keeps_no_other_from_its_turn(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleaning, failures = Cleaning(), []
+    for name in ("a", "b", "c"):
+        write(cleaning.log(name), 12)
+    usual = compaction.cleanable_part
+
+    def part(log: Log, checkpoint: Offset, wall_ms: int) -> Cleanable:
+        if log.topic_partition.topic == broken:
+            raise StorageError("read", "d0", "EIO")
+        return usual(log, checkpoint, wall_ms)
+
+    monkeypatch.setattr(compaction, "cleanable_part", part)
+    cleaner = LogCleaner(cleaning.fs, lambda partition, error: failures.append(partition.topic))
+    assert [cleaner.run(cleaning.directories, WALL_MS) for _ in range(3)] == [True, True, False]
+    assert failures == [broken] * 3
+    assert [name for name in "abc" if not cleaning.offset(name)] == [broken]
 
 
 def test_replica_that_moves_to_another_directory_waits_until_the_move_is_over() -> None:
