@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from kraft_wire.metadata.image import BROKER_RESOURCE
 from kraft_wire.model import Offset
+from kraft_wire.node.quorum.committed import CommittedMetadata
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.snapshots.metadata_snapshot import list_snapshots
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -126,6 +127,10 @@ def test_follower_that_loads_a_fetched_snapshot_counts_time_and_bytes_from_there
     quorum.until(lambda: running.raft.committed.loads_count > 0)
     loaded = running.raft.quorum_log.snapshots.ids
     assert len(loaded) == 1, "the fetched one alone"
+    begun = CommittedMetadata(running.raft.quorum_log)
+    appended_ms = running.raft.quorum_log.snapshots.header_timestamp_ms(loaded[0])
+    assert (begun.next_offset, begun.bytes_since_snapshot) == (loaded[0].offset, 0)
+    assert begun.timestamp_ms == appended_ms > 0
     quorum.level()
     committed(quorum, 31)
     quorum.advance(INTERVAL_MS // 2)

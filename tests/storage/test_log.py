@@ -533,6 +533,26 @@ def test_log_start_advances_and_segments_below_it_can_go() -> None:
     assert log.epochs.entries == [(0, log.segments[0].base_offset)]
 
 
+def test_producers_of_removed_segments_stay_known_after_a_crash() -> None:
+    """`deleteSnapshotsBefore`: the snapshot at the first segment has those that wrote below it."""
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    for sequence in range(12):
+        offset = log.log_end_offset
+        producer_id = 7 if sequence == 0 else 8
+        append(log, batch_bytes(offset, size=100, producer_id=producer_id, sequence=sequence))
+    log.flush()
+    log.remove_first_segments(1)
+    first = log.log_start_offset
+    assert first > 0
+    again = open_at(fs, SMALL, is_clean=False, recovery_point=log.recovery_point)
+    assert again.log_start_offset == first
+    for producer_id, last_sequence in ((7, 0), (8, 11)):
+        state = again.producer_states.get(producer_id)
+        assert state is not None
+        assert state.last_sequence == last_sequence
+
+
 def test_high_watermark_stays_inside_the_log() -> None:
     log = open_at(SimFileSystem())
     fill(log, 3)
@@ -684,6 +704,7 @@ def check_against(log: Log, twin: list[tuple[int, int, bytes]], start: int) -> N
     """Everything visible of the log is what the list says."""
     visible = [entry for entry in twin if entry[1] > start]
     assert log.log_start_offset == start
+    assert (log.first_unflushed_ms is None) == (log.unflushed_records == 0)
     assert log.log_end_offset == max([start, *(entry[1] for entry in twin)])
     assert contents(log) == [data for _, _, data in visible]
     for base, following, data in visible:

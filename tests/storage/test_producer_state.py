@@ -1,6 +1,7 @@
 """Idempotent and transactional producers: verdicts, the table, Kafka's snapshot file."""
 
 import struct
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -310,3 +311,36 @@ def test_a_long_log_leaves_the_same_table_as_batch_by_batch(
             batch = parsed(batch_bytes(99, producer_id=producer_id, sequence=asked))
             assert one.check(batch) == other.check(batch)
     assert one.snapshot() == other.snapshot()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_oldest_open_transaction_is_that_of_a_plain_table_also_behind_a_snapshot(
+    seed: int,
+) -> None:
+    """The order of the snapshot is that of the producers, not that of their transactions."""
+    chance, states = Random(seed), ProducerStates()
+    opened: dict[int, int] = {}
+    for offset in range(60):
+        producer_id = chance.randrange(6)
+        if producer_id in opened and chance.random() < 0.4:
+            states.update(
+                parsed(marker_bytes(offset, producer_id=producer_id, abort=bool(offset % 2)))
+            )
+            del opened[producer_id]
+        else:
+            begins = chance.random() < 0.5
+            if begins:
+                opened.setdefault(producer_id, offset)
+            data = batch_bytes(
+                offset,
+                producer_id=producer_id,
+                sequence=offset,
+                transactional=producer_id in opened,
+            )
+            states.update(parsed(data))
+        end = Offset(offset + 1)
+        loaded = ProducerStates()
+        loaded.load_snapshot(states.snapshot(), end)
+        oldest = min(opened.values(), default=None)
+        assert states.first_unstable_offset(end) == oldest
+        assert loaded.first_unstable_offset(end) == oldest

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -266,3 +267,23 @@ def test_segment_without_times_is_as_old_as_its_file() -> None:
     assert apply_retention(log, written[0] + 1_000) == 0
     assert apply_retention(log, written[0] + 1_001) == 1
     assert apply_retention(log, 11_901) == len(written) - 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_largest_and_first_times_below_a_bound_are_those_of_a_plain_list(seed: int) -> None:
+    """KIP-79, KIP-734: the bound is the high watermark or the last stable offset, anywhere."""
+    chance = Random(seed)
+    log = open_at(SimFileSystem(), LogConfig(segment_bytes=400, index_interval_bytes=1))
+    times = [chance.randrange(1, 12) * 100 for _ in range(14)]
+    for time_ms in times:
+        append(log, batch_bytes(log.log_end_offset, timestamp=time_ms))
+    assert len(log.segments) > 2
+    for bound in range(len(times) + 1):
+        newest = max(times[:bound], default=None)
+        found = offset_of_max_timestamp(log, upper_bound=Offset(bound))
+        expected = None if newest is None else (newest, times.index(newest))
+        assert (None if found is None else (found.timestamp, found.offset)) == expected
+        for time_ms in range(50, 1_250, 100):
+            first = next((at for at in range(bound) if times[at] >= time_ms), None)
+            at_time = offset_for_timestamp(log, time_ms, upper_bound=Offset(bound))
+            assert (None if at_time is None else at_time.offset) == first
