@@ -40,6 +40,11 @@ def test_our_bound_on_all_memory_refuses_new_offsets_and_groups_only() -> None:
     assert response.topics[0].partitions[0].error_code == ErrorCode.POLICY_VIOLATION
     other = Member(harness, group_id="another")
     assert other.commit(offset=1) == ErrorCode.POLICY_VIOLATION
+    repeated = commit_topic("topic", 4)
+    repeated.partitions *= 3
+    again = OffsetCommitRequest(group_id="group", topics=[repeated])
+    errors = [each.error_code for each in harness.send(again, 9).response.topics[0].partitions]
+    assert errors == [ErrorCode.NONE, *[ErrorCode.POLICY_VIOLATION] * 2], "one replaces, two add"
 
 
 def test_a_deleted_topic_takes_its_offsets_along() -> None:
