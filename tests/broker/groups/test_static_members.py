@@ -324,3 +324,40 @@ def test_a_restarted_member_owes_the_sync_that_its_former_self_owed() -> None:
     for _ in range(2):
         assert [m.heartbeat() for m in (leader, fresh)] == [ErrorCode.NONE] * 2
         harness.advance(5_000)
+
+
+def test_a_restarted_member_that_never_syncs_leaves_as_its_former_self_would_have() -> None:
+    """`rebalance.timeout.ms` after the generation began, although it heartbeats."""
+    harness = delayed()
+    members = [
+        Member(harness, instance_id=f"instance-{n}", rebalance_timeout_ms=9_000) for n in range(2)
+    ]
+    for member in members:
+        member.join_once()
+    harness.advance(3_000)
+    leader, follower = sorted(members, key=lambda member: not member.joined().members)
+    leader.sync({member.member_id: b"x" for member in members})
+    fresh = restarted(follower, rebalance_timeout_ms=9_000)
+    fresh.join_once()
+    fresh.joined()
+    harness.advance(6_000)
+    assert [m.heartbeat() for m in (leader, fresh)] == [ErrorCode.NONE] * 2
+    harness.advance(3_000)
+    assert leader.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    assert fresh.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_members_that_repeat_their_join_before_the_assignment_are_told_the_generation() -> None:
+    """The leader too, with all members: it may have missed the answer (`onJoinGroup`)."""
+    harness = delayed()
+    members = [Member(harness, instance_id=f"instance-{n}") for n in range(2)]
+    for member in members:
+        member.join_once()
+    harness.advance(3_000)
+    told = [(member.joined(), member.generation_id) for member in members]
+    for member, (first, generation_id) in zip(members, told, strict=True):
+        member.join_once()
+        again = member.joined()
+        assert member.generation_id == generation_id
+        assert (again.leader, again.members) == (first.leader, first.members)
+    finish_rebalance(*members)
