@@ -31,17 +31,26 @@ def test_settings_of_every_registered_node_are_taken(node_id: str, error: int) -
 @pytest.mark.parametrize(
     ("name", "error"), [("x" * 32_767, 0), ("x" * 32_766 + "\u00e9", 42), ("\ufffd" * 12_000, 42)]
 )
-def test_a_name_fits_into_a_record_or_is_refused(name: str, error: int) -> None:
+def test_a_name_fits_into_a_record_or_is_refused_alone(name: str, error: int) -> None:
     """A record's string has 32,767 bytes at most; one invalid byte became a character of three."""
     cluster = OneNodeCluster()
-    config = AlterableConfig(name="consumer.session.timeout.ms", config_operation=0, value="50000")
-    resource = AlterConfigsResource(
-        resource_type=GROUP_RESOURCE, resource_name=name, configs=[config]
-    )
-    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    resources = [
+        AlterConfigsResource(
+            resource_type=GROUP_RESOURCE,
+            resource_name=each,
+            configs=[
+                AlterableConfig(
+                    name="consumer.session.timeout.ms", config_operation=0, value="50000"
+                )
+            ],
+        )
+        for each in (name, "g")
+    ]
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=resources), 1)
     assert isinstance(response, IncrementalAlterConfigsResponse)
-    assert response.responses[0].error_code == error
+    assert [each.error_code for each in response.responses] == [error, 0]
     assert bool(cluster.loader.image.config(GROUP_RESOURCE, name)) == (not error)
+    assert cluster.loader.image.config(GROUP_RESOURCE, "g")
 
 
 LOGIN_ENTRY = "listener.name.secure.plain.sasl.jaas.config"
