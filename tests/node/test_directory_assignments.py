@@ -285,6 +285,7 @@ def test_target_of_a_move_that_was_cancelled_at_once_is_not_told() -> None:
     broker.assignments.assign(name, str(SECOND), broker.now_ms)
     broker.assignments.release(id_of("t"), 0, broker.now_ms)
     broker.reply()
+    assert broker.advance(60_000) == []
     broker.publish({"t": [FIRST]})
     assert broker.advance(60_000) == []
 

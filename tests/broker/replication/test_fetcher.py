@@ -107,6 +107,7 @@ def test_a_rest_lasts_although_the_log_start_moves() -> None:
     answer(follower, "a", "b")
     follower.now_ms += 60_000
     follower.request()
+    follower.now_ms += BACKOFF_MS // 2
     answer(follower, "a", error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     follower.logs[TopicPartition(*A)].advance_log_start_offset(Offset(2))
     follower.now_ms += BACKOFF_MS - 1

@@ -126,13 +126,21 @@ def test_partitions_are_looked_at_again_behind_one_that_is_offline() -> None:
     leading.produce(3, number=1, acks=1)
     leading.fetch(3, number=1)
     waiting = leading.delete_all([DeleteRecordsPartition(partition_index=1, offset=2)])
-    lost = leading.partition(0)
-    leading.logs.failed_with = [lost.topic_partition]
-    lost.failed(StorageError("append", "/t-0", "the disk is gone"))
+    leading.partition(0).offline = True
     assert waiting.is_parked
     leading.brokers[2] = broker_image(2, fenced=True)
     leading.publish()
     assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.NONE, 2)
+
+
+def test_a_partition_that_is_gone_is_not_flushed() -> None:
+    """Its directory has another name by then, and a failed flush takes the disk out of use."""
+    leading = Leading(TWO, config={"flush.messages": "1"})
+    leading.produce()
+    assert list(leading.broker.replicas.unflushed) == [(TOPIC, 0)]
+    leading.partitions.clear()
+    leading.publish()
+    assert not leading.broker.replicas.unflushed
 
 
 def test_a_deletion_waits_no_more_for_a_disk_that_has_failed() -> None:
