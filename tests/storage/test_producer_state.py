@@ -344,3 +344,12 @@ def test_oldest_open_transaction_is_that_of_a_plain_table_also_behind_a_snapshot
         oldest = min(opened.values(), default=None)
         assert states.first_unstable_offset(end) == oldest
         assert loaded.first_unstable_offset(end) == oldest
+
+
+@pytest.mark.parametrize("abort", [False, True])
+def test_a_marker_counts_for_the_age_of_its_producer(abort: bool) -> None:
+    """`ProducerAppendInfo.appendEndTxnMarker`: idle since the end of its last transaction."""
+    data = batch_bytes(0, producer_id=7, sequence=0, transactional=True, timestamp=1_000)
+    states = table(data, marker_bytes(1, producer_id=7, abort=abort, timestamp=5_000))
+    assert states.expire(5_000 + 99, 100) == 0
+    assert states.expire(5_000 + 100, 100) == 1
