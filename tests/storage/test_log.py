@@ -533,6 +533,17 @@ def test_log_start_advances_and_segments_below_it_can_go() -> None:
     assert log.epochs.entries == [(0, log.segments[0].base_offset)]
 
 
+def test_what_a_cut_leaves_unflushed_still_has_the_time_of_its_first_record() -> None:
+    """`flush.ms` counts from it; else the rest would wait for the next append."""
+    log = open_at(SimFileSystem())
+    fill(log, 3)
+    log.truncate_to(Offset(2))
+    assert log.unflushed_records == 2
+    assert log.first_unflushed_ms is not None
+    log.flush()
+    assert log.first_unflushed_ms is None
+
+
 def test_producers_of_removed_segments_stay_known_after_a_crash() -> None:
     """`deleteSnapshotsBefore`: the snapshot at the first segment has those that wrote below it."""
     fs = SimFileSystem()

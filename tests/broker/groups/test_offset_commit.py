@@ -16,6 +16,7 @@ from tests.broker.groups.harness import topic_id_of
 from tests.broker.groups.ready_groups import (
     begin_loading,
     lose_coordination,
+    stable_group,
     stable_member,
     with_topic,
 )
@@ -178,3 +179,17 @@ def test_errors_in_order() -> None:
     assert error(topic_id_of("topic"), 0) == ErrorCode.GROUP_ID_NOT_FOUND
     stable_member(harness)
     assert error(topic_id_of("topic"), 0) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_commit_counts_as_a_heartbeat_also_while_the_group_gathers_its_members() -> None:
+    """`validateOffsetCommit` of release 4.3.1: in a stable group and in the join phase."""
+    harness = with_topic()
+    _, members = stable_group(harness, 2)
+    committing, silent = members
+    Member(harness, client_id="newcomer").join()
+    assert committing.heartbeat() == silent.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    harness.advance(8_000)
+    assert committing.commit() == ErrorCode.NONE
+    harness.advance(4_000)
+    assert silent.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+    assert committing.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
