@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kraft_wire.broker import end_offsets
-from kraft_wire.broker.end_offsets import EndOffset, EndOffsets
+from kraft_wire.broker.end_offsets import EndOffset, EndOffsets, _pause_ms
 from kraft_wire.broker.inter_broker import BrokerRequests
 from kraft_wire.metadata.image import MetadataImage, TopicImage
 from kraft_wire.model import TopicPartition
@@ -189,3 +189,18 @@ def test_requests_and_what_waits_have_bounds(monkeypatch: pytest.MonkeyPatch) ->
     assert asking.sent(1) == [PARTS[0]]
     asking.answer(1, p0=5)
     assert asking.found[2:] == [{PARTS[0]: EndOffset(5), PARTS[3]: EndOffset(8)}]
+
+
+@pytest.mark.parametrize(
+    ("percent", "pauses_ms"),
+    [
+        (80, [1_600, 3_200, 6_400, 12_800, 24_000]),
+        (100, [2_000, 4_000, 8_000, 16_000, 30_000]),
+        (120, [2_400, 4_800, 9_600, 19_200, 30_000]),
+    ],
+)
+def test_pauses_double_and_are_never_longer_than_the_longest(
+    percent: int, pauses_ms: list[int]
+) -> None:
+    """`ExponentialBackoff.backoff`: the jitter adds nothing to 30 seconds."""
+    assert [_pause_ms(retries, percent) for retries in range(1, 6)] == pauses_ms

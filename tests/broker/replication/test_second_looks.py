@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.handlers import produce
+from kraft_wire.broker.producing.verification import Verifications
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import StorageError
 from kraft_wire.storage.log import Log
@@ -174,3 +175,13 @@ def test_an_append_that_takes_the_disk_away_is_told_of_the_partitions_before_it(
     first, second = answer.responses[0].partition_responses
     assert (first.error_code, first.base_offset) == (E.KAFKA_STORAGE_ERROR, 0)
     assert (second.error_code, second.base_offset) == (E.KAFKA_STORAGE_ERROR, -1)
+
+
+def test_transactions_are_verified_anew_under_another_leader_epoch_alone() -> None:
+    """Another leader may have appended since, with a marker that this one has not verified."""
+    leading = Leading(TWO)
+    known = leading.partition().verifications = Verifications()
+    leading.change(isr=(1,))
+    assert leading.partition().verifications is known
+    leading.change(leader_epoch=1)
+    assert leading.partition().verifications is None
