@@ -320,6 +320,29 @@ def test_whichever_call_of_a_promotion_fails_one_log_has_all_records(fault: Disk
     assert calls > 20
 
 
+def test_copy_that_finds_no_room_leaves_nothing_that_a_start_would_continue() -> None:
+    calls = refused = 0
+    while True:
+        fs = SimFileSystem()
+        source, target = opened(fs)
+        source.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+        fs.fault = (fs.calls_count + calls, DiskFault.ENOSPC)
+        try:
+            create_future(target, PARTITION, TOPIC_ID, SMALL, 1)
+            if fs.calls_count <= fs.fault[0]:
+                break
+        except FsyncFailed:  # it ends the process, which has answered nobody
+            pass
+        except StorageError:
+            refused += 1
+            assert not target.futures
+            assert not any(name.endswith("-future") for name in fs.names(B)), calls
+            _, again = opened(fs.crashed(()))
+            assert not again.futures, calls
+        calls += 1
+    assert refused > 3
+
+
 def test_adopted_copy_is_there_after_a_power_failure() -> None:
     fs = SimFileSystem()
     source, target = moving(fs)
