@@ -6,6 +6,8 @@ nodes' own log lines become part of the story.
 
 from __future__ import annotations
 
+from typing import Final
+
 from kraft_wire.model import TopicPartition
 from kraft_wire.node.event_log import Line
 from kraft_wire.node.outputs import Rejection
@@ -17,6 +19,8 @@ from kraft_wire.sim.trace import Trace
 from kraft_wire.sim.traffic import Traffic
 
 __all__ = ["Observer"]
+
+_COPY_GIVEN_UP: Final = ("replica_copy_dropped", "replica_copy_set_aside")
 
 
 class Observer:
@@ -121,6 +125,8 @@ class Observer:
     def reported(self, machine: MachineState, name: str, fields: dict[str, object]) -> None:
         """A node wrote a log line."""
         self._stage.marks[f"log {name}"] += 1
+        if name in _COPY_GIVEN_UP and self._data_judge is not None:
+            self._data_judge.copy_given_up(machine)
         if self._trace.keeps:
             text = " ".join(f"{key}={_shown(value)}" for key, value in fields.items())
             self.note(machine, f"{name} {text}")

@@ -113,6 +113,10 @@ class Setup:
         """The nodes with the controller role, in order."""
         return tuple(sorted({*self.voters, *self.observers, *self.combined}))
 
+    def log_directories(self, node_id: int) -> tuple[str, ...]:
+        """Return the log directories of a node, the one of its metadata log first."""
+        return self.data.log_directories(ROOT) if node_id in self.brokers else (ROOT,)
+
     def properties(self, node_id: int) -> str:
         """Return the node's `server.properties`."""
         roles = self._roles(node_id)
@@ -127,7 +131,7 @@ class Setup:
             "listeners": ",".join(listeners),
             "controller.listener.names": LISTENER,
             "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "log.dirs": ROOT,
+            "log.dirs": ",".join(self.log_directories(node_id)),
             "storage.ballast.bytes": 0,
             "initial.broker.registration.timeout.ms": _FOR_EVER_MS,
         }
@@ -176,9 +180,12 @@ def host_of(node_id: int) -> str:
 
 
 @lru_cache(maxsize=64)
-def directory_id(node_id: int, generation: int = 0) -> Uuid:
-    """Return the id of a node's metadata directory; a new one after each loss of its disk."""
-    return Uuid(bytes([0xD0, generation]) + bytes(12) + bytes([0x1D, node_id]))
+def directory_id(node_id: int, generation: int = 0, number: int = 0) -> Uuid:
+    """Return the id of a node's log directory; a new one after each loss of its disk.
+
+    `number` is its place in `Setup.log_directories`; 0 has the metadata log.
+    """
+    return Uuid(bytes([0xD0, generation, number]) + bytes(11) + bytes([0x1D, node_id]))
 
 
 @lru_cache(maxsize=256)
@@ -204,16 +211,18 @@ def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wal
     if setup.is_dynamic and node_id in setup.voters and generation == 0:
         fs.make_directory(METADATA_DIRECTORY)
         replace_file(fs, _FORMATTED_CHECKPOINT, _voters_checkpoint(setup, wall_ms))
-    format_directory(
-        fs,
-        ROOT,
-        cluster_id=CLUSTER_ID,
-        node_id=node_id,
-        directory_id=directory_id(node_id, generation),
-        levels={**DEFAULT_LEVELS, **_NOT_DRAWN, **levels},
-        wall_ms=wall_ms,
-    )
-    fs.sync_directory(ROOT)
+    for number, path in enumerate(setup.log_directories(node_id)):
+        fs.make_directory(path)
+        format_directory(
+            fs,
+            path,
+            cluster_id=CLUSTER_ID,
+            node_id=node_id,
+            directory_id=directory_id(node_id, generation, number),
+            levels={**DEFAULT_LEVELS, **_NOT_DRAWN, **levels},
+            wall_ms=wall_ms,
+        )
+        fs.sync_directory(path)
     fs.sync_directory("")
 
 

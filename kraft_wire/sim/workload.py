@@ -45,6 +45,8 @@ class Workload:
     """Of each topic."""
     replicas: int = 3
     min_isr: int = 1
+    directories: int = 1
+    """Log directories of each broker."""
     flushes: bool = True
     """Whether acknowledged records survive loss of power (`log.flush.interval.messages=1`)."""
     may_elect_uncleanly: bool = False
@@ -112,6 +114,10 @@ class Workload:
     """Of one share group (KIP-932)."""
     delivery_limit: int = 5
     """`group.share.delivery.count.limit`."""
+
+    def log_directories(self, first: str) -> tuple[str, ...]:
+        """Return the log directories of a broker, the one of its metadata log first."""
+        return (first, *(f"{first}{number}" for number in range(2, self.directories + 1)))
 
     def settings(self, brokers_count: int) -> dict[str, object]:
         """Return the entries in the `server.properties` of brokers and controllers.

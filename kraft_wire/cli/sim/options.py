@@ -23,8 +23,8 @@ BrokersOption = Annotated[
 FocusOption = Annotated[
     str | None,
     typer.Option(
-        metavar="membership|transactions|groups|eligible-replicas",
-        help="Concentrate on voter set changes, transactions, the new groups, or KIP-966.",
+        metavar="membership|transactions|groups|eligible-replicas|directories",
+        help="Concentrate on voter set changes, transactions, the new groups, KIP-966, or KIP-113.",
     ),
 ]
 EventsOption = Annotated[

@@ -12,11 +12,13 @@ Errors: `Violation`. The ids are in docs/SIMULATION.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.sim.judge.group_epochs import GroupEpochs
 from kraft_wire.sim.judge.isr_watch import IsrWatch
 from kraft_wire.sim.judge.log_watch import SeenBatch
+from kraft_wire.sim.judge.move_judge import MoveJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.replica_watch import ReplicaWatch
@@ -25,6 +27,7 @@ from kraft_wire.sim.judge.transactions.watch import TransactionWatch
 from kraft_wire.sim.judge.upkeep_judge import UpkeepJudge
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
+from kraft_wire.storage.log import Log
 
 __all__ = ["DataJudge"]
 
@@ -41,6 +44,8 @@ class DataJudge(ReplicaJudge):
     """Judges transactions, where the plan has any."""
     groups: GroupEpochs | None = None
     """Judges consumer and streams groups, where the plan has any."""
+    moves: MoveJudge | None = None
+    """Judges where replicas are, where the brokers have several log directories."""
     isr_watch: IsrWatch = field(init=False)
     """Judges how long a replica that does not fetch stays in an ISR."""
 
@@ -53,6 +58,8 @@ class DataJudge(ReplicaJudge):
         if self.stage.setup.data.transactors:
             self.transactions = TransactionWatch(self)
         data = self.stage.setup.data
+        if data.directories > 1:
+            self.moves = MoveJudge(self)
         if data.consumer_members or data.streams_members:
             self.groups = GroupEpochs(self.looked)
 
@@ -76,14 +83,21 @@ class DataJudge(ReplicaJudge):
                 partition.leader_epoch,
                 partition.is_leader,
             )
-            if watch is not None and watch.state == now:
+            if watch is not None and watch.state == now and not self._has_moved(watch, partition):
                 continue
             is_other = True
             self._changed(machine, partition, now)
+        self._beside_replicas(machine, event, is_other)
+        return is_other
+
+    def _beside_replicas(self, machine: MachineState, event: str, is_other: bool) -> None:
+        """Look at what is judged after each event; `is_other`: whether a replica has changed."""
         if self.transactions is not None and is_other:
             self.transactions.after(machine)
         if self.upkeep is not None:
             self.upkeep.after(machine, event)
+        if self.moves is not None:
+            self.moves.after(machine)
         if event == "receive":
             self._look_at_sessions(machine)
             judge_follower(machine, self.stage.machines)
@@ -91,7 +105,11 @@ class DataJudge(ReplicaJudge):
             self.isr_watch.after(machine)
             if self.transactions is not None:
                 self.transactions.timeouts.after(machine)
-        return is_other
+
+    def _has_moved(self, watch: ReplicaWatch, partition: Partition) -> bool:
+        """Return whether a replica's log is in another log directory than at the last look."""
+        log = cast(Log, partition.log)
+        return self.moves is not None and log.directory != watch.log.directory
 
     def metadata_committed(self, batch: SeenBatch) -> None:
         """A batch of the metadata log was committed."""
@@ -136,9 +154,16 @@ class DataJudge(ReplicaJudge):
     def wiped(self, machine: MachineState) -> None:
         """A broker's disk was replaced: the ISRs still count it until they know."""
         self.stopped(machine)
+        if self.moves is not None:
+            self.moves.forget(machine.id)
         for truth in self.truth.existing():
             if machine.id in truth.isr:
                 truth.wiped = (*truth.wiped, machine.id)
+
+    def copy_given_up(self, machine: MachineState) -> None:
+        """A broker has set a damaged copy of a replica aside, or dropped it."""
+        if self.moves is not None:
+            self.moves.forget(machine.id)
 
     def _look_at_sessions(self, machine: MachineState) -> None:
         assert machine.node is not None, machine.id
@@ -186,6 +211,8 @@ class DataJudge(ReplicaJudge):
     def _look_at_log(self, watch: ReplicaWatch, before: tuple[int, int, int, bool]) -> None:
         """Check the appends and truncations since the last look."""
         truth, changes = watch.truth, watch.look()
+        if self.moves is not None and watch.moved_from is not None:
+            self.moves.moved(watch)
         if changes.truncated_to is not None:
             self.marks["replica truncated"] += 1
             owed = min(before[1], truth.kept_until(watch.committed_epoch))

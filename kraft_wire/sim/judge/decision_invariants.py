@@ -49,8 +49,8 @@ _IMAGE_EVERY: Final = 16
 _BLOCK: Final = 1_000
 """Producer ids of one block (KIP-730)."""
 _NOBODY: Final = -1
-_UNASSIGNED, _LOST, _MIGRATING = (number.to_bytes(16) for number in range(3))
-"""Ids of directories that KIP-858 reserves."""
+_MIGRATING, _UNASSIGNED, _LOST = (number.to_bytes(16) for number in range(3))
+"""Ids of directories that `DirectoryId` of release 4.3.1 reserves, 0 to 2."""
 _LED: Final = (
     PartitionRecord,
     PartitionChangeRecord,

@@ -94,6 +94,10 @@ class PartitionTruth:
     """Producer id -> keys and offsets of its open transaction."""
     start: int = 0
     """The greatest log start offset that a replica reached by right."""
+    directories: tuple[Uuid, ...] = ()
+    """Ids of the log directories of its replicas, in their order, none below level 17."""
+    assignments: int = 0
+    """How often its replicas became others."""
     isr_changes: int = 0
     """How often replicas left or joined the ISR."""
     starts_ordered: list[int] = field(default_factory=list)
@@ -313,6 +317,7 @@ class Truth:
             leader_epoch=record.leader_epoch,
             leaders={record.leader_epoch: record.leader},
             rules=self.rules_of(name),
+            directories=tuple(record.directories),
         )
         self.partitions[record.topic_id, record.partition_id] = partition
 
@@ -333,6 +338,9 @@ class Truth:
         if record.replicas is not None:
             self.marks[_look_at_move(partition, record.replicas)] += 1
             partition.replicas = tuple(record.replicas)
+            partition.assignments += 1
+        if record.directories is not None:
+            partition.directories = tuple(record.directories)
         if record.eligible_leader_replicas is not None:
             partition.elr = tuple(record.eligible_leader_replicas)
         if record.last_known_elr is not None:

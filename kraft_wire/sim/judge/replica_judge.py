@@ -49,7 +49,8 @@ class ReplicaJudge:
             machine = self.stage.machines[node_id]
             kind = LogWatch if truth.rules is None else DataLogWatch
             log = kind(f"{ROOT}/{truth.topic}-{truth.number}")
-            found[key] = ReplicaWatch(machine, truth, log)
+            roots = self.stage.setup.data.log_directories(ROOT)
+            found[key] = ReplicaWatch(machine, truth, log, roots=roots)
         return found[key]
 
     def is_gone_from_leader(self, truth: PartitionTruth, offset: int) -> bool:

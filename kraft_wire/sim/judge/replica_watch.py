@@ -7,13 +7,15 @@ or log.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.sim.judge.data_log_watch import DataLogWatch
 from kraft_wire.sim.judge.log_watch import LogChanges, LogWatch, SeenBatch
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.replica_places import changes_of_move, path_of
 from kraft_wire.sim.machine_state import MachineState
+from kraft_wire.storage.log import Log
 from kraft_wire.storage.segment import Segment
 
 __all__ = ["ReplicaWatch"]
@@ -47,6 +49,10 @@ class ReplicaWatch:
     """Since when compaction is overdue, by the node's clock."""
     compared: dict[str, object] = field(default_factory=dict)
     """Name -> state of the files beside sealed segments that were compared with the log."""
+    roots: tuple[str, ...] = ()
+    """The log directories of its broker."""
+    moved_from: LogWatch | None = None
+    """The log in the directory that it has left, until that was judged."""
 
     @property
     def high_watermark(self) -> int:
@@ -67,6 +73,7 @@ class ReplicaWatch:
         self.log_start, self.has_led, self.segments = -1, False, []
         self.unclean_since_ms = None
         self.compared = {}
+        self.moved_from = None
 
     def led_between(self, before: int, now: int) -> int:
         """Return the newest leader epoch of this broker between two that it had, -1 for none.
@@ -79,8 +86,22 @@ class ReplicaWatch:
         return max((epoch for epoch in mine if before < epoch < now), default=-1)
 
     def look(self) -> LogChanges:
-        """Read the changes on the disk."""
-        return self.log.look(self.machine.fs)
+        """Read the changes on the disk, in the directory that has the log now."""
+        if len(self.roots) < 2 or (path := self._path()) == self.log.directory:
+            return self.log.look(self.machine.fs)
+        before, self.log = self.log, type(self.log)(path)
+        changes = self.log.look(self.machine.fs)
+        if not self.is_loading:
+            self.moved_from, self.compared = before, {}
+            changes_of_move(before, self.log, changes)
+        return changes
+
+    def _path(self) -> str:
+        """Return where the log is: where its process has it, else by the names on the disk."""
+        partition, fs = self.partition, self.machine.fs
+        if partition is not None and not partition.offline and partition.log is not None:
+            return cast(Log, partition.log).directory
+        return path_of(fs, self.truth, self.roots, self.log.directory)
 
     def holds(self, batch: SeenBatch) -> bool:
         """Return whether a batch is in the log on the disk now."""

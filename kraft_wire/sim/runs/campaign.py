@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from kraft_wire.sim.judge.invariants import kinds_of
 from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.plans.directory_plan import with_directories
 from kraft_wire.sim.plans.elr_plan import with_elr
 from kraft_wire.sim.plans.group_plan import with_groups
 from kraft_wire.sim.plans.membership_plan import drawn_membership_plan
@@ -128,7 +129,8 @@ def drawn(
     `nodes` is the number of voters of a quorum, by default from the seed. `focus` "membership"
     draws a quorum whose voters change, lag and lose their disks; "transactions" a cluster that has
     transactions; "groups" one that has a consumer group or a share group, and no transactions;
-    "eligible-replicas" one whose controllers keep eligible leader replicas.
+    "eligible-replicas" one whose controllers keep eligible leader replicas; "directories" one whose
+    brokers have several log directories, between which replicas move.
     """
     if focus == "membership":
         return drawn_membership_plan(seed, nodes=nodes, events=events)
@@ -138,6 +140,8 @@ def drawn(
     if focus == "groups":
         return with_metadata_upkeep(with_groups(plan))
     plan = with_metadata_upkeep(with_transactions(plan, always=focus == "transactions"))
+    if focus == "directories":
+        return with_directories(plan)
     return with_elr(plan) if focus == "eligible-replicas" else plan
 
 

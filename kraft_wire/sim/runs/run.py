@@ -17,9 +17,9 @@ from kraft_wire.model import ZERO_UUID
 from kraft_wire.raft.roles import Leader
 from kraft_wire.raft.voters import VoterNode
 from kraft_wire.sim.cluster import Cluster
+from kraft_wire.sim.faults.directory_faults import DirectoryFaults
 from kraft_wire.sim.faults.quorum_faults import QuorumFaults
 from kraft_wire.sim.faults.relocation import why_unknown
-from kraft_wire.sim.faults.upkeep_faults import UpkeepFaults
 from kraft_wire.sim.judge.invariants import SAFETY, Canary
 from kraft_wire.sim.judge.judge import Judge, Signals
 from kraft_wire.sim.judge.log_watch import newest_voters
@@ -96,7 +96,7 @@ class Run:
         self.world = World(plan.seed, plan.setup, kinds=kinds, keeps_trace=keeps_trace)
         if self.world.cluster is not None:
             self.world.cluster.judge.has_canary = has_canary
-        kind = QuorumFaults if self.world.cluster is None else UpkeepFaults
+        kind = QuorumFaults if self.world.cluster is None else DirectoryFaults
         self.faults = kind(self.world, plan.habits)
         self.registers = 0
         self.healed_us = 0
@@ -223,6 +223,9 @@ class Run:
             raise Violation("L9 LogsAreKeptSmall", 0, upkeep.why_overdue())
         if not self._until(lambda: cluster.why_group_moves() is None):
             raise Violation("L11 GroupRests", 0, cluster.why_group_moves())
+        moves = cluster.judge.moves
+        if moves is not None and not self._until(lambda: moves.why_unplaced() is None):
+            raise Violation("L13 MovesEnd", 0, moves.why_unplaced())
         cluster.read_offsets()
         if not self._until(lambda: cluster.reader.has_read_offsets):
             raise Violation("L6 ParkedRequestsEnd", 0, "nobody tells which offsets are committed")
