@@ -6,9 +6,11 @@ says whether the move begins; `judge.move_judge` watches the rest.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from kraft_wire.metadata.image import BROKER_RESOURCE
+from kraft_wire.settings.cordoning import CORDONED_KEY
 from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.faults.upkeep_faults import UpkeepFaults
 from kraft_wire.sim.judge.move_judge import MoveJudge
@@ -40,6 +42,8 @@ _TIMEOUT_US: Final = 1_500_000
 _CHANGES_MAX: Final = 40
 """Of a disk, within which a process dies after its move has begun."""
 _RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
+_LOOKS_EVERY_US: Final = 5_000
+_UNDONE_AFTER_US: Final = (0, 20_000, 60_000, 120_000)
 _SET: Final = 0
 _DELETE: Final = 1
 _UNKNOWN: Final = "no/such/directory"
@@ -51,6 +55,8 @@ class DirectoryFaults(UpkeepFaults):
     def __init__(self, world: World, habits: Habits) -> None:
         super().__init__(world, habits)
         self._mover = ClientLink(world, world.traffic, _PLACE)
+        self._cordoned: dict[int, None] = {}
+        """Brokers that the operator has asked to cordon directories."""
 
     @property
     def moves(self) -> MoveJudge:
@@ -82,17 +88,54 @@ class DirectoryFaults(UpkeepFaults):
         self._ask(machine, path, chosen, fault)
         return True
 
+    def _undo_move(self, fault: Fault) -> bool:
+        """Cancel the next move on any broker that begins within `span_us`."""
+        self._undo_until(fault, self.world.now_us + fault.span_us)
+        return True
+
+    def _undo_until(self, fault: Fault, until_us: int) -> None:
+        if self.is_over or self.world.now_us > until_us:
+            return
+        setup = self.world.setup
+        for node_id in setup.brokers:
+            if _moving(self.world.machines[node_id], setup.log_directories(node_id)):
+                back = replace(fault, target=str(node_id), other="back")
+                delay_us = _UNDONE_AFTER_US[fault.amount % len(_UNDONE_AFTER_US)]
+                self.world.scheduler.after(delay_us, self._undo, back)
+                return
+        self.world.scheduler.after(_LOOKS_EVERY_US, self._undo_until, fault, until_us)
+
+    def _undo(self, back: Fault) -> None:
+        if not self.is_over:
+            self._alter_log_dirs(back)
+
     def _slow_moves(self, fault: Fault) -> bool:
         """Limit the bytes of a second that moves copy; 0 takes the limit away."""
-        config = AlterableConfig(
-            name=_RATE,
-            config_operation=_SET if fault.amount else _DELETE,
-            value=str(fault.amount) if fault.amount else None,
+        return self._set("", _RATE, str(fault.amount) if fault.amount else None)
+
+    def _cordon(self, fault: Fault) -> bool:
+        """Cordon one log directory of a broker (KIP-1066), or none of them if `is_hard`."""
+        machine = self._target(fault.target)
+        if machine is None or not machine.is_broker_only:
+            return False
+        roots = self.world.setup.log_directories(machine.id)
+        path = roots[(fault.amount >> 6) % len(roots)]
+        is_sent = self._set(str(machine.id), CORDONED_KEY, None if fault.is_hard else path)
+        if is_sent:
+            self._cordoned[machine.id] = None
+        return is_sent
+
+    def _set(self, broker: str, key: str, value: str | None) -> bool:
+        """Set a key of one broker, of all if it has no name, or take it away; whether it is asked.
+
+        Another request of the operator may be in flight.
+        """
+        operation = _DELETE if value is None else _SET
+        config = AlterableConfig(name=key, config_operation=operation, value=value)
+        place = AlterConfigsResource(
+            resource_type=BROKER_RESOURCE, resource_name=broker, configs=[config]
         )
-        everywhere = AlterConfigsResource(
-            resource_type=BROKER_RESOURCE, resource_name="", configs=[config]
-        )
-        return self._order(IncrementalAlterConfigsRequest(resources=[everywhere]))
+        return self._order(IncrementalAlterConfigsRequest(resources=[place]))
 
     def _chosen(self, machine: Machine, fault: Fault) -> list[PartitionTruth]:
         """Return the partitions of a request."""
@@ -133,7 +176,10 @@ class DirectoryFaults(UpkeepFaults):
         chosen: list[PartitionTruth],
         response: AlterReplicaLogDirsResponse,
     ) -> None:
-        """S73: each partition has an answer, and only an unknown directory is not found."""
+        """S73: each partition has an answer, and only an unknown directory is not found.
+
+        Only a broker with cordoned directories refuses one.
+        """
         named = {(each.topic, each.number): each for each in chosen}
         errors = {
             (each.topic_name, one.partition_index): ErrorCode(one.error_code)
@@ -143,7 +189,9 @@ class DirectoryFaults(UpkeepFaults):
         facts = (path, errors, "for", [*named])
         is_unknown = path == _UNKNOWN
         missing = [error is ErrorCode.LOG_DIR_NOT_FOUND for error in errors.values()]
-        if errors.keys() != named.keys() or missing != [is_unknown] * len(missing):
+        refused = ErrorCode.INVALID_REPLICA_ASSIGNMENT in errors.values()
+        is_right = errors.keys() == named.keys() and missing == [is_unknown] * len(missing)
+        if not is_right or (refused and machine.id not in self._cordoned):
             raise Violation("S73 MoveIsAnswered", machine.id, *facts)
         self.cluster.judge.looked["S73 MoveIsAnswered"] += 1
         for key, error in errors.items():

@@ -21,6 +21,12 @@ _PER_SECOND: Final[Mapping[str, tuple[float, ...]]] = {
     "slow-moves": (0, 0.5, 2),
     "disk-error": (0, 0.5, 1),
 }
+_LATER_PER_SECOND: Final[Mapping[str, tuple[float, ...]]] = {
+    "undo-move": (0, 1, 3),
+    "cordon": (0, 0.5, 1),
+}
+_KEPT: Final = frozenset({126})
+"""Seeds that failed before these faults existed: their runs must stay the same."""
 _WAYS: Final = ("", "", "", "", "dies", "dies", "back", "back", "all", "absent", "unknown")
 """What an operator asks for: see `faults.directory_faults`."""
 _FIRST_US: Final = 800_000
@@ -33,7 +39,8 @@ def with_directories(plan: Plan) -> Plan:
     random = stream(plan.seed, "directories")
     data = replace(plan.setup.data, directories=random.choice((2, 2, 3)))
     faults = [*plan.faults]
-    for kind, rates in _PER_SECOND.items():
+    later = {} if plan.seed in _KEPT else _LATER_PER_SECOND
+    for kind, rates in {**_PER_SECOND, **later}.items():
         rate = random.choice(rates)
         if rate:
             faults += _drawn_faults(stream(plan.seed, "directories", kind), kind, rate)
@@ -49,6 +56,8 @@ def _drawn_faults(random: Random, kind: str, per_second: float) -> Iterator[Faul
         if kind == "alter-log-dirs":
             way, is_hard = random.choice(_WAYS), random.random() < 0.5
             fault = replace(fault, other=way, is_hard=is_hard)
+        elif kind == "cordon":
+            fault = replace(fault, is_hard=random.random() < 0.5)
         elif kind == "slow-moves":
             fault = replace(fault, amount=random.choice((0, 1_000, 1_000, 3_000, 10_000)))
         yield fault
