@@ -57,12 +57,17 @@ class ReplicaJudge:
         """Return whether compaction removed the batch before an offset from the leader's log.
 
         There a follower may keep a batch of an earlier epoch that was never committed, as in Kafka:
-        a leader that copied a compacted log counts its epochs from the first remaining batch.
+        a leader that copied a compacted log counts its epochs from the first remaining batch. That
+        follower may lead later, still with such a batch where every committed record is superseded.
         """
         if truth.rules is None or not truth.rules.is_compacted or truth.leader < 0:
             return False
         leader = self.watch_of(truth.leader, truth)
-        is_gone = leader.log.end_offset >= offset and leader.log.batch_before(offset) is None
+        own, committed = leader.log.batch_before(offset), truth.batch_before(offset)
+        is_kept = own is not None and committed is not None and own.epoch < committed.epoch
+        if committed is not None and is_kept:
+            is_kept = truth.may_lack(committed.base_offset, committed.end_offset)
+        is_gone = leader.log.end_offset >= offset and (own is None or is_kept)
         self.marks["batch kept that compaction took from the leader"] += is_gone
         return is_gone
 
