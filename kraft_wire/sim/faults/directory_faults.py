@@ -135,7 +135,13 @@ class DirectoryFaults(UpkeepFaults):
         place = AlterConfigsResource(
             resource_type=BROKER_RESOURCE, resource_name=broker, configs=[config]
         )
-        return self._order(IncrementalAlterConfigsRequest(resources=[place]))
+        request = IncrementalAlterConfigsRequest(resources=[place])
+        operator = self.cluster.operator
+        if not broker or operator.is_busy:
+            return self._order(request)
+        # Only the broker itself takes a change of its own settings.
+        operator.ask(int(broker), BROKER_PORT, request, _TIMEOUT_US, lambda response: None)
+        return True
 
     def _chosen(self, machine: Machine, fault: Fault) -> list[PartitionTruth]:
         """Return the partitions of a request."""
