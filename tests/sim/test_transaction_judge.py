@@ -708,6 +708,25 @@ def test_a_marker_that_a_new_process_finds_agrees_with_its_verdict() -> None:
         stage.record(PREPARE_ABORT, 1, IN_T)
 
 
+def test_a_marker_that_a_new_process_finds_may_be_of_a_later_transaction_of_its_epoch() -> None:
+    """T02: in the older protocol; the known verdict is of the transaction before."""
+    stage = Stage()
+    stage.record(EMPTY, 0, rules=0)
+    stage.record(ONGOING, 0, IN_T, rules=0)
+    stage.data()
+    stage.record(PREPARE_COMMIT, 0, IN_T, rules=0)
+    stage.marker(0)
+    stage.record(COMMITTED, 0, rules=0)
+    stage.record(ONGOING, 0, IN_T, rules=0)
+    stage.data()
+    stage.replica.is_loading = True
+    stage.marker(0, is_commit=False)
+    assert str(stage.watch.why_open()).startswith("t-0 has what no record allows")
+    stage.replica.is_loading = False
+    stage.record(PREPARE_ABORT, 0, IN_T, rules=0)
+    assert "no record" not in str(stage.watch.why_open())
+
+
 def test_data_that_a_new_process_finds_waits_for_the_commit_of_its_membership() -> None:
     """T09: the former process died within the event that added the partition and wrote to it."""
     stage = Stage()

@@ -157,9 +157,23 @@ class TransactionWatch:
         if truth.is_deleted:
             return False
         if head.is_marker:
-            return self._verdict_of_marker(head) is None
+            return self._awaits_verdict(head, (truth.topic, truth.number))
         joined = self.ids.membership.get((head.producer_id, head.epoch), {})
         return head.is_transactional and (truth.topic, truth.number) not in joined
+
+    def _awaits_verdict(self, head: BatchHead, partition: tuple[str, int]) -> bool:
+        """Return whether no known verdict can be that of a marker.
+
+        In the older protocol transactions have the same epoch, so that a later one may be.
+        """
+        newest = self._verdict_of_marker(head)
+        if newest is None or not newest.is_legacy:
+            return newest is None
+        return not any(
+            each.is_commit == head.is_commit and partition in each.partitions
+            for each in self.ids.verdicts[head.producer_id]
+            if each.marker_epoch == head.epoch
+        )
 
     def replica_changed(self, watch: ReplicaWatch, partition: Partition) -> None:
         """A replica's log, high watermark or leader epoch is another one."""
