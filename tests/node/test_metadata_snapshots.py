@@ -56,6 +56,22 @@ def test_snapshots_by_time_need_something_new() -> None:
     assert len(list_snapshots(fs, directory)) == 2
 
 
+def test_full_disk_that_a_snapshot_meets_gives_its_reserve_back() -> None:
+    """The metadata log must go on, and records are refused."""
+    fs = Failing()
+    door = NodeDoor(
+        fs, metadata_log_max_snapshot_interval_ms="1000", storage_ballast_bytes="1000000"
+    )
+    assert created(door, "t") == 0
+    space = door.node.raft.disk.directory.space
+    assert not space.is_full
+    fs.fails, fs.kind = ("write", ".checkpoint.part"), DiskFull
+    refused: list[bool] = []
+    door.node._quorum.upkeep._report = lambda name, **_: refused.append(space.is_full)
+    door.advance(2_000)
+    assert refused == [True]
+
+
 def test_node_wants_to_be_woken_when_a_snapshot_is_due_by_time_and_not_before() -> None:
     fs = SimFileSystem()
     door = NodeDoor(fs, metadata_log_max_snapshot_interval_ms="3000")
