@@ -41,13 +41,17 @@ def tool(broker: Broker, name: str, *arguments: str, stdin: str = "") -> Outcome
 
 
 def until_shown(broker: Broker, has: Callable[[str], object], name: str, *arguments: str) -> str:
-    """What a tool prints, asked again until it has what a change brings: brokers follow the log."""
+    """What a tool prints, asked again until it has what a change brings: brokers follow the log.
+
+    A tool also fails where the broker does not know a new topic yet.
+    """
     deadline = time.monotonic() + SHOWN_SECONDS_MAX
+    options = ["--bootstrap-server", broker.bootstrap, *arguments]
     while True:
-        text = tool(broker, name, *arguments).stdout
-        if has(text):
-            return text
-        assert time.monotonic() < deadline, text
+        done = run_tool(name, options)
+        if done.exit_code == 0 and has(done.stdout):
+            return done.stdout
+        assert time.monotonic() < deadline, done.text
 
 
 def create(broker: Broker, topic: str, partitions: int = 1, *more: str) -> None:

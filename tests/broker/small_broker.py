@@ -198,8 +198,9 @@ def publish(broker: Broker, image: MetadataImage, now_ms: int = 0) -> None:
 
     As in an image that records have changed, brokers that are the same are the same object.
     """
-    if image.brokers == broker.image.brokers:
-        image = replace(image, brokers=broker.image.brokers)
+    known = broker.image.brokers
+    if known and image.brokers == known:
+        image = replace(image, brokers=known)
     broker.publish(MetadataDelta.between(broker.image, image), now_ms, 0)
 
 
