@@ -56,6 +56,32 @@ def opened(fs: SimFileSystem, **settings: int) -> LogDirectory:
     return directory
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_log_that_finds_no_room_leaves_no_directory_beside_one_elsewhere(durable: bool) -> None:
+    """Another log directory gets the log, and two of them would keep the next start from ending."""
+    calls = refused = 0
+    while True:
+        fs = SimFileSystem()
+        fs.make_directory(D)
+        for parent in ("", "disk"):
+            fs.sync_directory(parent)
+        directory = opened(fs)
+        fs.fault = (fs.calls_count + calls, DiskFault.ENOSPC)
+        try:
+            directory.create_log(PARTITION, TOPIC_ID, SMALL, 1, durable=durable)
+            if fs.calls_count <= fs.fault[0]:
+                break
+        except FsyncFailed:  # the process ends, and nothing is created elsewhere
+            pass
+        except StorageError:
+            refused += 1
+            assert PARTITION not in directory.logs
+            assert not fs.exists(f"{D}/{PARTITION}"), calls
+            assert PARTITION not in opened(fs.crashed(())).logs, calls
+        calls += 1
+    assert refused > 3
+
+
 def test_clean_stop_leaves_kafkas_files_and_is_believed_once() -> None:
     fs = SimFileSystem()
     fs.make_directory(D)

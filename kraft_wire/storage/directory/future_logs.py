@@ -63,20 +63,11 @@ def create_future(
     config: LogConfig,
     wall_ms: int,
 ) -> Log:
-    """Create the empty copy of a replica, durably.
-
-    Errors: StorageError, which leaves no copy: a start would continue a move that was refused.
-    """
+    """Create the empty copy of a replica, durably. Errors: StorageError, which leaves no copy."""
     assert partition not in directory.logs, partition
     name = future_name(partition, topic_id)
     assert len(name) <= NAME_LENGTH_MAX, name
-    try:
-        return directory.create_log(partition, topic_id, config, wall_ms, future=name)
-    except StorageError:
-        with suppress(StorageError):  # the disk may refuse this, too
-            remove_tree(directory._fs, f"{directory.path}/{name}")
-            directory._fs.sync_directory(directory.path)
-        raise
+    return directory.create_log(partition, topic_id, config, wall_ms, future=name)
 
 
 def drop_future(fs: FileSystem, directory: LogDirectory, partition: TopicPartition) -> str:

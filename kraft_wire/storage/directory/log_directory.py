@@ -275,11 +275,38 @@ class LogDirectory:
         Without `durable`, `settle` must follow before a record of it is acknowledged, and the topic
         id is saved with the first record: a thousand partitions would be a thousand fsyncs.
         `future` is the name of the directory of a moving replica's copy.
+
+        Errors: StorageError, which leaves no directory. The next start would find it beside the log
+        that another log directory has got meanwhile, or continue a move that was refused.
         """
         assert partition not in self.logs, partition
         assert self.offline is None, self.offline
         directory = f"{self.path}/{future or partition}"
         is_new = not self._fs.exists(directory)
+        try:
+            log = self._created(
+                partition, topic_id, config, wall_ms, directory, durable=durable, is_new=is_new
+            )
+        except StorageError:
+            if is_new:
+                with suppress(StorageError):  # the disk may refuse this, too
+                    remove_tree(self._fs, directory)
+                    self._fs.sync_directory(self.path)
+            raise
+        (self.futures if future else self.logs)[partition] = log
+        return log
+
+    def _created(
+        self,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        wall_ms: int,
+        directory: str,
+        *,
+        durable: bool,
+        is_new: bool,
+    ) -> Log:
         self._fs.make_directory(directory)
         if durable:
             write_topic_id(self._fs, directory, topic_id)
@@ -299,7 +326,6 @@ class LogDirectory:
         )
         log.topic_id_is_saved = durable
         log.rolled = self._log_rolled
-        (self.futures if future else self.logs)[partition] = log
         if durable:
             self._fs.sync_directory(self.path)
         return log
