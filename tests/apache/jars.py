@@ -48,7 +48,11 @@ class JarsMissing(RuntimeError):
 
 def is_newer(release: str) -> bool:
     """Whether a release came after the one whose schemas are served."""
-    return release.split(".") > RELEASE.split(".")
+    return _numbers(release) > _numbers(RELEASE)
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(each) for each in release.split(".")]
 
 
 def coordinates(release: str) -> list[Coordinates]:

@@ -535,6 +535,21 @@ def test_answers_that_follow_from_the_log_are_right() -> None:
     stage.ended(2, -1, -1)
 
 
+@pytest.mark.parametrize("is_superseded", [True, False])
+def test_leader_may_keep_an_older_batch_only_where_all_committed_records_are_superseded(
+    is_superseded: bool,
+) -> None:
+    """It followed a leader that had copied a compacted log, as Kafka's replicas may."""
+    stage = Stage("compact")
+    stage.segment(0, batch(0, (b"b", b"0")), high_watermark=0)
+    key = b"a" if is_superseded else b"c"
+    for at, each in enumerate((b"a", key)):
+        data = batch(at, (each, b"1"), partition_leader_epoch=1)
+        (committed,), _ = read_batches(data, 0, FileNode(b""))
+        stage.truth.commit(committed, NODE + 1)
+    assert stage.judge.is_gone_from_leader(stage.truth, 1) == is_superseded
+
+
 @pytest.mark.parametrize("is_first_open", [True, False])
 def test_compaction_may_stop_at_a_removed_record_of_an_open_transaction(
     is_first_open: bool,

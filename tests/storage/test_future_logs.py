@@ -331,7 +331,7 @@ def test_copy_that_finds_no_room_leaves_nothing_that_a_start_would_continue() ->
             create_future(target, PARTITION, TOPIC_ID, SMALL, 1)
             if fs.calls_count <= fs.fault[0]:
                 break
-        except FsyncFailed:  # it ends the process, which has answered nobody
+        except FsyncFailed:  # the process ends, and the request has no response
             pass
         except StorageError:
             refused += 1

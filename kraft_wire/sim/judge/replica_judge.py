@@ -64,10 +64,10 @@ class ReplicaJudge:
             return False
         leader = self.watch_of(truth.leader, truth)
         own, committed = leader.log.batch_before(offset), truth.batch_before(offset)
-        is_kept = own is not None and committed is not None and own.epoch < committed.epoch
-        if committed is not None and is_kept:
-            is_kept = truth.may_lack(committed.base_offset, committed.end_offset)
-        is_gone = leader.log.end_offset >= offset and (own is None or is_kept)
+        is_missing = own is None
+        if own is not None and committed is not None and own.epoch < committed.epoch:
+            is_missing = truth.may_lack(committed.base_offset, committed.end_offset)
+        is_gone = leader.log.end_offset >= offset and is_missing
         self.marks["batch kept that compaction took from the leader"] += is_gone
         return is_gone
 

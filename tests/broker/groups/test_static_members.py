@@ -306,8 +306,8 @@ def test_static_members_with_a_rebalance_timeout_of_zero_do_not_spin() -> None:
     assert follower.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_restarted_member_owes_the_sync_that_its_former_self_owed() -> None:
-    harness = delayed()
+def with_a_restarted_follower(harness: Harness) -> tuple[Member, Member]:
+    """A group whose leader has synced, and whose follower came back before it did."""
     members = [
         Member(harness, instance_id=f"instance-{n}", rebalance_timeout_ms=9_000) for n in range(2)
     ]
@@ -319,6 +319,12 @@ def test_a_restarted_member_owes_the_sync_that_its_former_self_owed() -> None:
     fresh = restarted(follower, rebalance_timeout_ms=9_000)
     fresh.join_once()
     fresh.joined()
+    return leader, fresh
+
+
+def test_a_restarted_member_owes_the_sync_that_its_former_self_owed() -> None:
+    harness = delayed()
+    leader, fresh = with_a_restarted_follower(harness)
     harness.advance(5_000)
     assert fresh.sync().error == ErrorCode.NONE
     for _ in range(2):
@@ -329,17 +335,7 @@ def test_a_restarted_member_owes_the_sync_that_its_former_self_owed() -> None:
 def test_a_restarted_member_that_never_syncs_leaves_as_its_former_self_would_have() -> None:
     """`rebalance.timeout.ms` after the generation began, although it heartbeats."""
     harness = delayed()
-    members = [
-        Member(harness, instance_id=f"instance-{n}", rebalance_timeout_ms=9_000) for n in range(2)
-    ]
-    for member in members:
-        member.join_once()
-    harness.advance(3_000)
-    leader, follower = sorted(members, key=lambda member: not member.joined().members)
-    leader.sync({member.member_id: b"x" for member in members})
-    fresh = restarted(follower, rebalance_timeout_ms=9_000)
-    fresh.join_once()
-    fresh.joined()
+    leader, fresh = with_a_restarted_follower(harness)
     harness.advance(6_000)
     assert [m.heartbeat() for m in (leader, fresh)] == [ErrorCode.NONE] * 2
     harness.advance(3_000)
