@@ -82,6 +82,18 @@ def test_log_that_finds_no_room_leaves_no_directory_beside_one_elsewhere(durable
     assert refused > 3
 
 
+def test_directory_that_was_there_before_a_log_keeps_what_it_has() -> None:
+    """They may be of another log."""
+    fs = SimFileSystem()
+    fs.make_directory(f"{D}/{PARTITION}")
+    directory = LogDirectory.open(fs, D)
+    fs.open(f"{D}/{PARTITION}/notes", create=True).close()
+    fs.fault = (fs.calls_count + 1, DiskFault.ENOSPC)
+    with pytest.raises(DiskFull):
+        directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    assert fs.exists(f"{D}/{PARTITION}/notes")
+
+
 def test_clean_stop_leaves_kafkas_files_and_is_believed_once() -> None:
     fs = SimFileSystem()
     fs.make_directory(D)
