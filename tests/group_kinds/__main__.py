@@ -74,7 +74,8 @@ def main() -> int:
         f"{outcome.kills} kills, {outcome.asked} committed offsets compared, "
         f"{outcome.streams_commits} commits of streams members, {outcome.twice} read twice, "
         f"delivery counts {outcome.counts}, {outcome.jumps} of them jumped, "
-        f"{outcome.late} late deliveries, commits refused {outcome.refused_commits}, "
+        f"{outcome.late} late deliveries, {outcome.late_beginnings} late beginnings, "
+        f"commits refused {outcome.refused_commits}, "
         f"{len(outcome.wrong)} wrong, slowest round {outcome.slowest_round_s} s, "
         f"{time.monotonic() - began:.0f} s"
     )

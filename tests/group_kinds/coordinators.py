@@ -99,6 +99,8 @@ class Outcome:
     jumps: int = 0
     """Delivery counts that rose by more than one between two writes."""
     refused_commits: dict[str, int] = field(default_factory=dict)
+    late_beginnings: int = 0
+    """Positions that a member took so slowly that they are not judged."""
     slowest_round_s: float = 0.0
     wrong: list[str] = field(default_factory=list)
 
@@ -276,6 +278,7 @@ class Campaign:
         self.outcome.refused_commits = dict(self._verdict.refused_commits)
         self.outcome.streams_commits = sum(self._streams.confirmed().values())
         self.outcome.late = self._verdict.late
+        self.outcome.late_beginnings = self._verdict.late_beginnings
         states = judged(writes_of(each.data for each in self._cluster.brokers.values()))
         self.outcome.jumps = states.jumps
         self.outcome.wrong = [*self._wrong(), *states.wrong]

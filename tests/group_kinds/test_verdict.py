@@ -37,6 +37,12 @@ def test_what_is_wrong_is_named(lines: tuple[str, ...], wrong: str) -> None:
     assert wrong in found
 
 
+def test_position_of_a_member_without_processor_time_is_counted() -> None:
+    verdict = judged(*READ[:3], "l g 0 0")
+    assert verdict.wrong == []
+    assert verdict.late_beginnings == 1
+
+
 def test_shared_records_are_done_once_their_acceptance_may_count() -> None:
     verdict = judged("d s 1 1", "a s 1 1", "d s 2 1", "u s 2 1", "d s 3 1", "n s 3 1", "d s 2 2")
     assert verdict.shared["s"].done == {1}

@@ -13,7 +13,7 @@ __all__ = ["Place", "Verdict"]
 
 Place = tuple[str, int]
 """A group and a partition."""
-OFFSET_LINES = frozenset("prc")
+OFFSET_LINES = frozenset("plrc")
 SHARE_LINES = frozenset("danuv")
 
 
@@ -82,6 +82,8 @@ class Verdict:
         self.left: set[str] = set()
         """Names of members that have left as they were asked to."""
         self.refused_commits: Counter[str] = Counter()
+        self.late_beginnings = 0
+        """Positions of a member without processor time, whose session may have ended before."""
         self._wrong: list[str] = []
 
     def take(self, lines: Iterable[str]) -> None:
@@ -149,6 +151,8 @@ class Verdict:
             reading.deliver(first, end)
         elif kind == "c":
             reading.confirmed = max(reading.confirmed, first)
+        elif kind == "l":
+            self.late_beginnings += 1
         elif not reading.confirmed <= first <= len(reading.times):
             self._wrong.append(
                 f"{place}: begins at {first}; {reading.confirmed} was committed, "

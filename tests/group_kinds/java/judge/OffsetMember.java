@@ -1,8 +1,10 @@
 package judge;
 
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -20,12 +22,18 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *
  * <p>{@code p GROUP PARTITION OFFSET} is where it begins to read a partition that it was given,
  * {@code r GROUP PARTITION FIRST NEXT} what it read, {@code c GROUP PARTITION NEXT} a confirmed commit.
+ * {@code l GROUP PARTITION OFFSET} is a {@code p} of a poll that took long: without processor time, the
+ * session may have ended meanwhile, and another member may have read on.
  */
 final class OffsetMember extends Member implements ConsumerRebalanceListener {
+    /** A third of the sessions of `make coordinators`. */
+    private static final long LATE_NS = TimeUnit.SECONDS.toNanos(5);
+
     private final String topic;
     private final boolean isClassic;
     private final String assignor;
     private KafkaConsumer<byte[], byte[]> consumer;
+    private long pollBeganNs;
 
     OffsetMember(String bootstrap, String topic, String group, String name, boolean isClassic, String assignor) {
         super(bootstrap, group, name);
@@ -50,6 +58,7 @@ final class OffsetMember extends Member implements ConsumerRebalanceListener {
             consumer = opened;
             consumer.subscribe(List.of(topic), this);
             while (!isOver()) {
+                pollBeganNs = System.nanoTime();
                 try {
                     round(consumer.poll(POLL));
                 } catch (UnknownMemberIdException problem) {
@@ -93,9 +102,11 @@ final class OffsetMember extends Member implements ConsumerRebalanceListener {
     @Override
     public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
         StringBuilder places = new StringBuilder();
-        for (TopicPartition partition : partitions) {
-            places.append(line("p", partition)).append(consumer.position(partition)).append('\n');
-        }
+        Map<TopicPartition, Long> positions = new LinkedHashMap<>();
+        partitions.forEach(partition -> positions.put(partition, consumer.position(partition)));
+        String kind = System.nanoTime() - pollBeganNs < LATE_NS ? "p" : "l";
+        positions.forEach((partition, position) ->
+            places.append(line(kind, partition)).append(position.longValue()).append('\n'));
         Lines.print(places);
     }
 
