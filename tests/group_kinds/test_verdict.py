@@ -43,6 +43,15 @@ def test_position_of_a_member_without_processor_time_is_counted() -> None:
     assert verdict.late_beginnings == 1
 
 
+def test_offset_where_a_member_begins_was_committed() -> None:
+    """A commit whose answer is lost is sent again, and may be refused then although it counts."""
+    verdict = judged(*READ[:2], "u g CommitFailedException", "p g 0 5")
+    assert verdict.unread(["g"], {0: 5}) == []
+    assert verdict.confirmed() == {("g", 0): 5}
+    verdict.take(["p g 0 4"])
+    assert len(verdict.wrong) == 1
+
+
 def test_shared_records_are_done_once_their_acceptance_may_count() -> None:
     verdict = judged("d s 1 1", "a s 1 1", "d s 2 1", "u s 2 1", "d s 3 1", "n s 3 1", "d s 2 2")
     assert verdict.shared["s"].done == {1}

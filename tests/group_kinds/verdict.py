@@ -24,7 +24,7 @@ class Reading:
     times: bytearray = field(default_factory=bytearray)
     """How often each offset was delivered."""
     confirmed: int = 0
-    """The highest offset whose commit was confirmed."""
+    """The highest offset whose commit was confirmed, or from which a member began to read."""
 
     def deliver(self, first: int, end: int) -> None:
         """Count a delivery of each offset."""
@@ -153,7 +153,10 @@ class Verdict:
             reading.confirmed = max(reading.confirmed, first)
         elif kind == "l":
             self.late_beginnings += 1
-        elif not reading.confirmed <= first <= len(reading.times):
+        elif reading.confirmed <= first <= len(reading.times):
+            # A commit may count although its answer was lost, and its next attempt refused.
+            reading.confirmed = first
+        else:
             self._wrong.append(
                 f"{place}: begins at {first}; {reading.confirmed} was committed, "
                 f"{len(reading.times)} read"
