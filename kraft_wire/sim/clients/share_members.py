@@ -29,6 +29,8 @@ _LOSES_SHARE: Final = 0.03
 _LEAVES_SHARE: Final = 0.02
 _WAITS_US: Final = 100_000
 _RESTS_US: Final = 50_000
+_LOOKS_EVERY: Final = 4
+"""Requests after which a member asks for the leader of a partition that had none."""
 
 
 class ShareMember(ShareSessions):
@@ -81,7 +83,8 @@ class ShareMember(ShareSessions):
     def _fetch_or_acknowledge(self) -> None:
         """Ask the next leader of a partition that it has."""
         led = [(self.leaders[n][0], at) for at in self.owned if (n := at[1]) in self.leaders]
-        if not led or self.owned[0][0] != self.topic_id:
+        looks = len(led) < len(self.owned) and self._turn % _LOOKS_EVERY == 0
+        if not led or looks or self.owned[0][0] != self.topic_id:
             self.again()
             return
         node_id = self.random.choice(sorted({node_id for node_id, _ in led}))
