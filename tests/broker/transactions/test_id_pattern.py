@@ -6,6 +6,7 @@ import re
 from itertools import product
 
 import pytest
+import re2  # type: ignore[import-untyped]  # google-re2 has no types
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def _compare(pattern: str, texts: list[str]) -> None:
             "a**",
             "[b-a]",
         ),
+        "(?P<n>a)(?P<n>b)",
         *("(?i)a", "(?=a)", "\\", r"\1", r"\p{L}", "((a{100}){100}){100}", "(" * 60 + ")" * 60),
     ],
 )
@@ -89,3 +91,35 @@ def test_braces_that_are_no_counts_are_characters(pattern: str) -> None:
     matcher = id_matcher(pattern)
     assert matcher is not None
     assert (matcher(pattern), matcher("a"), matcher("aa")) == (True, False, False)
+
+
+CLASSES = (
+    *("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct"),
+    *("space", "upper", "word", "xdigit", "made-up", "", "^digit", "^made-up"),
+)
+OF_RE2 = (
+    *(f"[[:{name}:]]" for name in CLASSES),
+    *("[[:alpha:][:digit:]]", "[^[:alpha:]]", "[[:alpha:]-]", "[[:alpha:]", "[[a]]", "[[.a.]]"),
+    *(r"\Q.\E", r"\Qa.", r"\Qab\E+", r"\Q\E", r"a\Q\Eb", r"[\Qa\E]", r"\E"),
+    *(r"\Aa\z", r"a\A", r"\z", r"[\A]", r"\A*a", r"\Z"),
+    *(r"\x61", r"\x6", r"\x{61}", r"\x{}", r"\x{110000}", r"\x{10FFFF}", r"[\x61-\x63]"),
+    *(r"\141", r"\0", r"\08", r"\1", r"\18", r"\17", r"\777", r"[\141]"),
+    *("(?P<n>a)", "(?<n>a)", "(?P<>a)", "(?P<n-m>a)", "(?P=n)", "(?<=a)b"),
+)
+ASCII = [chr(each) for each in range(128)]
+
+
+@pytest.mark.parametrize("pattern", OF_RE2)
+def test_syntax_is_that_of_re2(pattern: str) -> None:
+    """Beside the package google-re2. RE2/J 1.8, by which 4.3.1 matches, finds the same in all."""
+    options = re2.Options()
+    options.log_errors = False
+    matcher = id_matcher(pattern)
+    try:
+        theirs = re2.compile(pattern, options)
+    except re2.error:
+        assert matcher is None
+        return
+    assert matcher is not None
+    for text in (*ASCII, *SHORT_TEXTS, ".", "abb", "a.", "\U0010ffff"):
+        assert matcher(text) == (theirs.fullmatch(text) is not None), text
