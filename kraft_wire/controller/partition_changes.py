@@ -142,6 +142,17 @@ class PartitionChange:
             topic_id=elections.topic.topic_id, partition_id=before.partition
         )
 
+    def assign(self, replica: int, directory: Uuid) -> None:
+        """Name the directory of a replica, from where it may lead a partition without a leader.
+
+        In 4.3.1 a member of the ISR that names another directory after its broker was unfenced
+        leads only once the broker has come back again; until then nobody does.
+        """
+        assert replica in self.before.replicas, replica
+        self.directories[replica] = directory
+        if self.before.leader == NO_LEADER:
+            self._known_directories[replica] = directory
+
     def record(self) -> VersionedRecord | None:
         """Return the record to write, None without a change. Call it once."""
         made = self._made

@@ -103,3 +103,27 @@ def test_broker_that_named_no_directories_has_all_of_them() -> None:
     assert assign(cluster, FAILED, "t", 0) == [E.NONE]
     partition = cluster.partition("t", 0)
     assert (partition.leader, partition.isr, partition.leader_epoch) == (2, (2, 3), 0)
+
+
+def test_partition_without_a_leader_elects_the_replica_whose_directory_is_named() -> None:
+    """Broker 2, alone in the ISR, comes back with another directory, and names it later.
+
+    4.3.1 (ReplicationControlManager, handleAssignReplicasToDirs) elects nobody until the broker has
+    been fenced and unfenced again, although it would have if the directory had been named before.
+    """
+    cluster = cluster_of_two()
+    assert assign(cluster, FIRST, "t", 0, 1) == [E.NONE, E.NONE]
+    cluster.pass_time(20_000, alive=[2])
+    cluster.pass_time(20_000)
+    assert cluster.partition("t", 0).isr == (2,)
+    cluster.register(2, incarnation=2, log_dirs=[SECOND])
+    cluster.heartbeat(2)
+    partition = cluster.partition("t", 0)
+    assert (partition.leader, partition.directories) == (-1, (FIRST, directory(3)))
+    assert assign(cluster, FAILED, "t", 0) == [E.NONE]
+    assert cluster.partition("t", 0).leader == -1
+    assert assign(cluster, SECOND, "t", 0, 1) == [E.NONE, E.NONE]
+    for number in (0, 1):
+        partition = cluster.partition("t", number)
+        assert (partition.leader, partition.isr) == (2, (2,))
+        assert partition.directories == (SECOND, directory(3))

@@ -87,7 +87,7 @@ def _moved(
         if topic is not None and partition is not None and error is ErrorCode.NONE:
             elections = Elections.of(controller.image, topic, controller.settings)
             change = PartitionChange(elections, partition, election=Election.ONLINE)
-            change.directories[broker_id] = directory
+            change.assign(broker_id, directory)
             record = change.record()
             records += [] if record is None else [record]
         answers.append(

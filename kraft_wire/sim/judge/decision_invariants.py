@@ -224,7 +224,9 @@ class DecisionIsAllowed(LogSignals):
         self._placed(record, before, after)
         if record.leader in (-2, _NOBODY):
             return
-        self._must(self._may_lead(record.leader, before), record, "leads, and may not", before)
+        # A partition without a leader elects a replica where its new directory is named.
+        known = after if before["leader"] == _NOBODY else before
+        self._must(self._may_lead(record.leader, known), record, "leads, and may not", before)
         if not self._watch.machine.setup.data.may_elect_uncleanly:
             # The change that ends a reassignment may bring its new leader into the ISR.
             in_sync = [*before["isr"], *before["eligible_leader_replicas"]]
