@@ -2,13 +2,16 @@
 
 from typing import Final
 
+from kraft_wire.conformance import expect
 from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.conformance.verdict import NotSupported
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["LEAVE_EPOCH", "MEMBER_ID", "heartbeat", "joined", "joining"]
+__all__ = ["LEAVE_EPOCH", "MEMBER_ID", "heartbeat", "joined", "joining", "prepared_member"]
 
 MEMBER_ID: Final = "the-only-member"
 LEAVE_EPOCH: Final = -1
@@ -44,6 +47,19 @@ def joined(
     _await_topic(broker, topic)
     request = joining(group_id, topic.name)
     return broker.ask(request, version, ConsumerGroupHeartbeatResponse)
+
+
+def prepared_member(broker: Subject, group_id: str, topic: Topic) -> ConsumerGroupHeartbeatResponse:
+    """Join a new group as its only member, for a case about something else.
+
+    Errors: NotSupported where the broker refuses all members of consumer groups.
+    """
+    _await_topic(broker, topic)
+    answer = broker.prepare(joining(group_id, topic.name), ConsumerGroupHeartbeatResponse)
+    if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        raise NotSupported("consumer groups are switched off")
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    return answer
 
 
 def _await_topic(broker: Subject, topic: Topic) -> None:

@@ -262,3 +262,90 @@ def topic_that_is_subscribed_no_longer(broker: Subject, version: int) -> None:
             expect.true(found == [kept.topic_id], "the other topic", found, "assignment")
             break
     _accepted(broker, version, heartbeat(group_id, request.member_epoch))
+
+
+@case(_API, _SOURCE)
+def partition_that_is_not_given_up_yet(broker: Subject, version: int) -> None:
+    """A member keeps its epoch until it reports that it has given up what it is to give up.
+
+    Join with a topic of 2 partitions, join with a second member; the first is to keep one, still
+    reports both, then the one. Until then the second member has none.
+    """
+    group_id, topic = broker.group(), broker.topic(partitions=2)
+    first = joined(broker, version, group_id, topic)
+    request = joining(group_id, topic.name)
+    request.member_id = _OTHER_MEMBER_ID
+    other = _accepted(broker, version, request)
+    both = TopicPartitions(topic_id=topic.topic_id, partitions=[0, 1])
+    request = heartbeat(group_id, first.member_epoch)
+    request.topic_partitions = [both]
+    for _ in broker.attempts("the member to give up a partition"):
+        answer = _prepared(broker, request)
+        if answer.assignment is not None:
+            (kept,) = answer.assignment.topic_partitions[0].partitions
+            break
+    expect.equal(_accepted(broker, version, request), "member_epoch", first.member_epoch)
+    waiting = heartbeat(group_id, other.member_epoch, _OTHER_MEMBER_ID)
+    waiting.member_epoch = _accepted(broker, version, waiting).member_epoch
+    expect.equal(_accepted(broker, version, waiting), "assignment", None)
+    request.topic_partitions = [TopicPartitions(topic_id=topic.topic_id, partitions=[kept])]
+    expect.equal(_accepted(broker, version, request), "member_epoch", first.member_epoch + 1)
+    given = _until_assigned(broker, waiting)
+    expect.true(given == [1 - kept], "the other partition", given, "assignment")
+
+
+@case(_API, "KIP-848, Server side assignors")
+def assignor_of_a_member(broker: Subject, version: int) -> None:
+    """The assignor `range` gives the members ranges of partitions, in the order of their ids.
+
+    Join with a topic of 3 partitions and the assignor range, join with a second member; the first
+    reports what it keeps.
+    """
+    group_id, topic = broker.group(), broker.topic(partitions=3)
+    joined(broker, version, broker.group(), topic)
+    request = joining(group_id, topic.name)
+    request.server_assignor = "range"
+    first = _accepted(broker, version, request)
+    expect.equal(first, "assignment.topic_partitions[0].partitions", [0, 1, 2])
+    request.member_id = _OTHER_MEMBER_ID
+    other = _accepted(broker, version, request)
+    request = heartbeat(group_id, first.member_epoch)
+    request.topic_partitions = []
+    kept = _until_assigned(broker, request)
+    expect.true(kept == [0, 1], "[0, 1]", kept, "assignment")
+    given = _until_assigned(broker, heartbeat(group_id, other.member_epoch, _OTHER_MEMBER_ID))
+    expect.true(given == [2], "[2]", given, "assignment")
+
+
+@case(_API, "KIP-848, ConsumerGroupHeartbeat API", since=_CLIENT_IDS_FROM)
+def regular_expression(broker: Subject, version: int) -> None:
+    """A member subscribes to the topics whose whole names match a regular expression.
+
+    Join with the name of a topic, its last character replaced by `.`, until there is an assignment;
+    then send a heartbeat with everything, as a member that had no answer.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    joined(broker, version, broker.group(), topic)
+    request = joining(group_id, topic.name)
+    request.subscribed_topic_names = []
+    request.subscribed_topic_regex = f"{topic.name[:-1]}."
+    for _ in broker.attempts("partitions of the topic that matches"):
+        answer = broker.prepare(request, ConsumerGroupHeartbeatResponse)
+        request.member_epoch = answer.member_epoch
+        if answer.assignment is not None and answer.assignment.topic_partitions:
+            break
+    answer = _accepted(broker, version, request)
+    expect.equal(answer, "member_epoch", request.member_epoch)
+    expect.equal(answer, "assignment.topic_partitions[0].topic_id", topic.topic_id)
+    expect.equal(answer, "assignment.topic_partitions[0].partitions", [0])
+
+
+@case(_API, "KIP-848, ConsumerGroupHeartbeat API", since=_CLIENT_IDS_FROM)
+def invalid_regular_expression(broker: Subject, version: int) -> None:
+    """An invalid regular expression is refused with INVALID_REGULAR_EXPRESSION.
+
+    Join with the expression "(".
+    """
+    request = joining(broker.group(), broker.topic().name)
+    request.subscribed_topic_names, request.subscribed_topic_regex = [], "("
+    _refused(broker, version, request, ErrorCode.INVALID_REGULAR_EXPRESSION)

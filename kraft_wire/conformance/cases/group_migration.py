@@ -5,12 +5,16 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.consumer_members import LEAVE_EPOCH, MEMBER_ID, heartbeat, joining
-from kraft_wire.conformance.consumer_members import joined as joined_consumer
+from kraft_wire.conformance.consumer_members import (
+    LEAVE_EPOCH,
+    MEMBER_ID,
+    heartbeat,
+    joining,
+    prepared_member,
+)
 from kraft_wire.conformance.members import join_request, joined, subscription, sync_request
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
@@ -44,10 +48,7 @@ def _assignment(topic: str, *partitions: int) -> bytes:
 def _consumer_group(broker: Subject) -> tuple[str, Topic, int]:
     """Return a consumer group with one member, its topic of 2 partitions, the member's epoch."""
     group_id, topic = broker.group(), broker.topic(partitions=_PARTITIONS)
-    newest = ConsumerGroupHeartbeatRequest.MAX_VERSION
-    answer = joined_consumer(broker, newest, group_id, topic)
-    expect.error(answer, "error_code", ErrorCode.NONE)
-    return group_id, topic, answer.member_epoch
+    return group_id, topic, prepared_member(broker, group_id, topic).member_epoch
 
 
 def _classic_member(broker: Subject, group_id: str, topic: Topic) -> JoinGroupResponse:

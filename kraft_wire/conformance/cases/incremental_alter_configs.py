@@ -25,6 +25,7 @@ _SET: Final = 0
 _DELETE: Final = 1
 _APPEND: Final = 2
 _SUBTRACT: Final = 3
+_CLIENT_METRICS: Final = 16
 _GROUP: Final = 32
 _SOURCE: Final = "org.apache.kafka.controller.ConfigurationControlManager"
 
@@ -287,3 +288,65 @@ def settings_of_a_group(broker: Subject, version: int) -> None:
     ):
         answer = _alter(broker, version, group_id, key, operation, value, kind=_GROUP)
         expect.error(answer, _CODE, code)
+
+
+@case("IncrementalAlterConfigs", _SOURCE)
+def unknown_operation(broker: Subject, version: int) -> None:
+    """An operation that is none of the four is refused; Apache Kafka fails over it.
+
+    Change retention.ms with operation 9.
+    """
+    answer = _alter(broker, version, broker.topic().name, "retention.ms", 9, "1234")
+    code = expect.at(answer, _CODE)
+    expect.true(code != ErrorCode.NONE, "an error", code, _CODE)
+
+
+@case("IncrementalAlterConfigs", "KIP-714, Client metrics configuration")
+def settings_of_client_metrics(broker: Subject, version: int) -> None:
+    """A subscription of client metrics has settings of its own, each checked: INVALID_REQUEST.
+
+    Set interval.ms to 99 and to 100, match to a selector that does not exist and to one that does,
+    metrics to a name, an unknown key, and delete all.
+    """
+    name = broker.name("metrics")
+    known = ("interval.ms", "match", "metrics")
+    for key, operation, value, code in (
+        ("interval.ms", _SET, "99", ErrorCode.INVALID_REQUEST),
+        ("interval.ms", _SET, "100", ErrorCode.NONE),
+        ("interval.ms", _SET, "3600001", ErrorCode.INVALID_REQUEST),
+        ("interval.ms", _SET, "soon", ErrorCode.INVALID_CONFIG),
+        ("match", _SET, "made.up=conform", ErrorCode.INVALID_CONFIG),
+        ("match", _SET, "client_id=[", ErrorCode.INVALID_CONFIG),
+        ("match", _SET, "client_id", ErrorCode.INVALID_CONFIG),
+        ("match", _SET, "client_id=conform.*", ErrorCode.NONE),
+        ("metrics", _SET, "org.apache.kafka.conform", ErrorCode.NONE),
+        ("made.up", _SET, "1", ErrorCode.INVALID_REQUEST),
+        *((key, _DELETE, None, ErrorCode.NONE) for key in known),
+    ):
+        answer = _alter(broker, version, name, key, operation, value, kind=_CLIENT_METRICS)
+        expect.error(answer, _CODE, code)
+    answer = _alter(broker, version, "", "interval.ms", _SET, "100", kind=_CLIENT_METRICS)
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("IncrementalAlterConfigs", "KIP-848, Group configurations")
+def wrong_settings_of_a_group(broker: Subject, version: int) -> None:
+    """A group has only settings of groups, and its session is longer than its heartbeat interval.
+
+    Set an unknown key, a setting of topics, session times outside of the broker's bounds, a value
+    that is no number, more standby replicas than the broker allows.
+    """
+    group_id = broker.group()
+    for key, value in (
+        ("made.up", "1"),
+        ("retention.ms", "1"),
+        ("consumer.heartbeat.interval.ms", "soon"),
+        ("consumer.heartbeat.interval.ms", "1"),
+        ("consumer.session.timeout.ms", "999999999"),
+        ("share.auto.offset.reset", "made-up"),
+        ("share.record.lock.duration.ms", "1"),
+        ("streams.num.standby.replicas", "99"),
+        ("streams.session.timeout.ms", "1"),
+    ):
+        answer = _alter(broker, version, group_id, key, _SET, value, kind=_GROUP)
+        expect.error(answer, _CODE, ErrorCode.INVALID_CONFIG)

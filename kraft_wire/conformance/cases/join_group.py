@@ -292,3 +292,38 @@ def static_leader_that_restarts(broker: Subject, version: int) -> None:
     expect.equal(follower, "leader", leader.leader)
     leads = leader.leader == leader.member_id
     expect.as_release(leads, leader.member_id, leader.leader, "leader")
+
+
+@case("JoinGroup", _SOURCE, since=_ID_REQUIRED_SINCE)
+def member_that_joins_twice(broker: Subject, version: int) -> None:
+    """A member that joins again before SyncGroup gets the same generation; after it, a new one.
+
+    Join, join again, sync, join again.
+    """
+    group_id, connection = broker.group(), broker.connect()
+    first = joined(connection, version, group_id)
+    again = join_request(group_id, first.member_id)
+    second = connection.ask(again, version, JoinGroupResponse)
+    expect.error(second, "error_code", ErrorCode.NONE)
+    expect.equal(second, "generation_id", first.generation_id)
+    expect.equal(second, "leader", first.member_id)
+    expect.equal(second, "members[0].member_id", first.member_id)
+    newest = min(version, SyncGroupRequest.MAX_VERSION)
+    connection.ask(sync_request(group_id, second, newest), newest, SyncGroupResponse)
+    third = connection.ask(again, version, JoinGroupResponse)
+    expect.error(third, "error_code", ErrorCode.NONE)
+    expect.equal(third, "generation_id", first.generation_id + 1)
+
+
+@case("JoinGroup", _SOURCE, since=_ID_REQUIRED_SINCE)
+def other_subscription_before_the_assignment(broker: Subject, version: int) -> None:
+    """A member that joins again with another subscription begins a new generation.
+
+    Join, join again with another subscription.
+    """
+    group_id, connection = broker.group(), broker.connect()
+    first = joined(connection, version, group_id)
+    again = join_request(group_id, first.member_id, metadata=subscription("conform"))
+    second = connection.ask(again, version, JoinGroupResponse)
+    expect.error(second, "error_code", ErrorCode.NONE)
+    expect.equal(second, "generation_id", first.generation_id + 1)

@@ -151,3 +151,42 @@ def pattern_with_counts(broker: Subject, version: int) -> None:
         pattern = f"{producer.transactional_id}#{counts}"
         request = ListTransactionsRequest(transactional_id_pattern=pattern)
         _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
+def pattern_with_classes(broker: Subject, version: int) -> None:
+    """A pattern has classes of characters, groups and alternatives.
+
+    List by patterns for the last character of the name, a digit.
+    """
+    producer = new_producer(broker)
+    name = producer.transactional_id
+    for pattern, wanted in (
+        ("[0-9]", "Empty"),
+        ("\\d", "Empty"),
+        ("\\D", None),
+        ("[^0-9]", None),
+        ("[^a-z]", "Empty"),
+        ("[a\\d]", "Empty"),
+        (f"(?:x|{name[-1]})", "Empty"),
+        ("(x|y)", None),
+        ("\\w", "Empty"),
+        ("\\s", None),
+        (f"[{name[-1]}-{name[-1]}]", "Empty"),
+        (f"\\Q{name[-1]}\\E", "Empty"),
+    ):
+        request = ListTransactionsRequest(transactional_id_pattern=name[:-1] + pattern)
+        _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
+def wrong_patterns(broker: Subject, version: int) -> None:
+    """Each kind of mistake in a pattern is refused with INVALID_REGULAR_EXPRESSION.
+
+    List by patterns without an end, with a range that goes backwards, with nothing to repeat.
+    """
+    new_producer(broker)
+    for pattern in ("[a", "[b-a]", "*a", "a{2,1}", "\\", "(a", "a)", "\\y"):
+        request = ListTransactionsRequest(transactional_id_pattern=pattern)
+        answer = broker.ask(request, version, ListTransactionsResponse)
+        expect.error(answer, "error_code", ErrorCode.INVALID_REGULAR_EXPRESSION)

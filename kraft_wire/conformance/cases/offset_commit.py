@@ -5,7 +5,7 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.consumer_members import MEMBER_ID as CONSUMER_ID
-from kraft_wire.conformance.consumer_members import joining
+from kraft_wire.conformance.consumer_members import joining, prepared_member
 from kraft_wire.conformance.members import (
     join_request,
     joined,
@@ -16,7 +16,10 @@ from kraft_wire.conformance.streams_members import MEMBER_ID as STREAMS_ID
 from kraft_wire.conformance.streams_members import member_epoch, streams_group, topology
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
-from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from kraft_wire.wire.generated.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
@@ -325,3 +328,34 @@ def commit_counts_as_a_heartbeat(broker: Subject, version: int) -> None:
     expect.true(connection.is_silent(4), "four seconds", "a response")
     beat = HeartbeatRequest(group_id=group_id, generation_id=generation_id, member_id=member_id)
     expect.error(broker.prepare(beat, HeartbeatResponse), "error_code", ErrorCode.NONE)
+
+
+@case("OffsetCommit", "KIP-1251", since=_BY_EPOCH)
+def epoch_before_the_last_one(broker: Subject, version: int) -> None:
+    """An older epoch is enough for a partition that the member has had since: else it is stale.
+
+    Join a consumer group with a topic, subscribe to a second one, commit to both with the epoch of
+    the first assignment: STALE_MEMBER_EPOCH; then to the first topic alone.
+    """
+    group_id, topic, later = broker.group(), broker.topic(), broker.topic()
+    prepared_member(broker, broker.group(), later)
+    epoch = prepared_member(broker, group_id, topic).member_epoch
+    request = joining(group_id, topic.name)
+    request.member_epoch = epoch
+    request.subscribed_topic_names = [topic.name, later.name]
+    request.topic_partitions = [TopicPartitions(topic_id=topic.topic_id, partitions=[0])]
+    for _ in broker.attempts("an assignment of both topics"):
+        answer = broker.prepare(request, ConsumerGroupHeartbeatResponse)
+        expect.error(answer, "error_code", ErrorCode.NONE)
+        request.member_epoch = answer.member_epoch
+        if answer.assignment is not None and len(answer.assignment.topic_partitions) == 2:
+            break
+    for wanted, known, code in (
+        (later, epoch, ErrorCode.STALE_MEMBER_EPOCH),
+        (topic, epoch, ErrorCode.NONE),
+        (later, request.member_epoch, ErrorCode.NONE),
+    ):
+        done = _commit(
+            broker, version, group_id, wanted, generation_id=known, member_id=CONSUMER_ID
+        )
+        expect.error(done, _CODE, code)

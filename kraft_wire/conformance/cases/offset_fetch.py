@@ -4,6 +4,8 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
+from kraft_wire.conformance.consumer_members import MEMBER_ID as CONSUMER_ID
+from kraft_wire.conformance.consumer_members import prepared_member
 from kraft_wire.conformance.streams_members import (
     MEMBER_ID,
     member_epoch,
@@ -274,3 +276,28 @@ def order_of_partitions(broker: Subject, version: int) -> None:
             for one in answer.groups[0].topics[0].partitions
         ]
     expect.true(found == [(2, -1), (0, 42), (1, -1)], "2, 0, 1", found, "topics")
+
+
+@case("OffsetFetch", "KIP-848, OffsetFetch", since=_BY_EPOCH)
+def member_of_a_consumer_group(broker: Subject, version: int) -> None:
+    """A member of a consumer group that names itself fetches with its epoch.
+
+    Join a consumer group, fetch with the next epoch and with the member's, and as another member.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    epoch = prepared_member(broker, group_id, topic).member_epoch
+    wanted = OffsetFetchRequestTopics(partition_indexes=[0])
+    if version >= _BY_ID:
+        wanted.topic_id = topic.topic_id
+    else:
+        wanted.name = topic.name
+    for member_id, known, code in (
+        (CONSUMER_ID, epoch + 1, ErrorCode.STALE_MEMBER_EPOCH),
+        (CONSUMER_ID, epoch, ErrorCode.NONE),
+        ("made-up", epoch, ErrorCode.UNKNOWN_MEMBER_ID),
+    ):
+        group = OffsetFetchRequestGroup(
+            group_id=group_id, member_id=member_id, member_epoch=known, topics=[wanted]
+        )
+        answer = broker.ask(OffsetFetchRequest(groups=[group]), version, OffsetFetchResponse)
+        expect.error(answer, "groups[0].error_code", code)

@@ -6,6 +6,8 @@ from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.requests import (
     LATEST,
+    MAX_TIMESTAMP,
+    TIMESTAMP_MS,
     batch,
     list_offsets,
     produce,
@@ -15,6 +17,7 @@ from kraft_wire.conformance.requests import (
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
 from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -33,6 +36,8 @@ from kraft_wire.wire.generated.produce import (
     ProduceRequest,
     ProduceResponse,
 )
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 _CODE: Final = produce_partition("error_code")
 _OFFSET: Final = produce_partition("base_offset")
@@ -41,6 +46,9 @@ _ZSTD_SINCE: Final = 7
 _NOWHERE: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
 
 _CRC_AT: Final = 17
+_ATTRIBUTES_AT: Final = 21
+_LAST_DELTA_AT: Final = 23
+_CONTROL: Final = 1 << 5
 _MAGIC_AT: Final = 16
 
 
@@ -482,3 +490,62 @@ def internal_topic(broker: Subject, version: int) -> None:
         Topic(name, found.topic_id), version, batch(b"a"), partition=led[0].partition_index
     )
     expect.error(_answer(broker, version, request), _CODE, ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+@case("Produce", "org.apache.kafka.storage.internals.log.LogValidator, validateBatch")
+def control_batch(broker: Subject, version: int) -> None:
+    """Clients cannot write control records: INVALID_RECORD.
+
+    Produce a batch with the bit of control batches.
+    """
+    records = _changed(batch(b"a"), _ATTRIBUTES_AT + 1, _CONTROL)
+    _refused(broker, version, records, ErrorCode.INVALID_RECORD)
+
+
+@case("Produce", "org.apache.kafka.common.record.DefaultRecordBatch")
+def compressed_records_that_are_damaged(broker: Subject, version: int) -> None:
+    """Compressed records that cannot be read are refused with CORRUPT_MESSAGE.
+
+    Produce a gzip batch whose compressed bytes are changed, with the right checksum.
+    """
+    whole = batch(b"a" * 100, compression=Compression.GZIP)
+    records = _changed(whole, len(whole) - 12, whole[-12] ^ 0xFF)
+    answer = _answer(broker, version, produce(broker.topic(), version, records))
+    code = expect.at(answer, _CODE)
+    expect.true(code != ErrorCode.NONE, "an error", code, _CODE)
+    is_corrupt = code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR)
+    expect.as_release(is_corrupt, "CORRUPT_MESSAGE or UNKNOWN_SERVER_ERROR", code, _CODE)
+
+
+@case("Produce", "org.apache.kafka.storage.internals.log.LogValidator, validateBatch")
+def fewer_records_than_the_last_offset_says(broker: Subject, version: int) -> None:
+    """A batch whose last offset and number of records do not fit is refused with INVALID_RECORD.
+
+    Produce a batch of two records whose last offset delta is 4.
+    """
+    records = _changed(batch(b"a", b"b"), _LAST_DELTA_AT + 3, 4)
+    _refused(broker, version, records, ErrorCode.INVALID_RECORD)
+
+
+@case("Produce", "org.apache.kafka.storage.internals.log.LogValidator")
+def latest_timestamp_of_a_batch(broker: Subject, version: int) -> None:
+    """The offset of the latest timestamp is that of the record which has it.
+
+    Produce three records, the latest one first, then ask for the latest timestamp.
+    """
+    topic = broker.topic()
+    latest = [Record(None, b"a", timestamp=TIMESTAMP_MS + 1000 * seconds) for seconds in (9, 3, 5)]
+    records = bytes(build_batch(latest))
+    answer = _answer(broker, version, produce(topic, version, records))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    found = broker.prepare(list_offsets(topic, MAX_TIMESTAMP), ListOffsetsResponse)
+    expect.equal(found, "topics[0].partitions[0].timestamp", TIMESTAMP_MS + 9000)
+    expect.equal(found, "topics[0].partitions[0].offset", 0)
+
+
+def _changed(records: bytes, at: int, value: int) -> bytes:
+    """Return a batch with one byte changed, and the checksum of the result."""
+    changed = bytearray(records)
+    changed[at] = value
+    changed[_CRC_AT : _CRC_AT + 4] = crc32c(bytes(changed[_CRC_AT + 4 :])).to_bytes(4, "big")
+    return bytes(changed)

@@ -5,7 +5,13 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.requests import batch, written
-from kraft_wire.conformance.share_members import MEMBER_ID, OTHER_MEMBER_ID, ask_about_shares
+from kraft_wire.conformance.share_members import (
+    MEMBER_ID,
+    OTHER_MEMBER_ID,
+    ask_about_shares,
+    member_epoch,
+    share_group,
+)
 from kraft_wire.conformance.share_records import (
     ACCEPT,
     REJECT,
@@ -16,8 +22,14 @@ from kraft_wire.conformance.share_records import (
     records_of_a_group,
     share_fetch,
 )
-from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.conformance.transactions import ended, new_producer, written_in
+from kraft_wire.wire.generated.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_fetch import (
     ForgottenTopic,
@@ -360,3 +372,55 @@ def renewal_that_fetches(broker: Subject, version: int) -> None:
         for each in ("max_wait_ms", "min_bytes", "max_bytes", "max_records"):
             setattr(request, each, int(each == limit))
         _refused(broker, version, request, ErrorCode.INVALID_REQUEST)
+
+
+@case(_API, "KIP-932, In-flight records")
+def deleted_records(broker: Subject, version: int) -> None:
+    """Records that were deleted from the log are given no more; the others are.
+
+    Write 3 records, acquire them, delete the first two, release all, fetch until there are records.
+    """
+    with records_of_a_group(broker) as (group_id, topic):
+        expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 2, 1))
+        _delete_below(broker, topic, 2)
+        request = share_fetch(group_id, 1, topic, (0, 2, [RELEASE]), max_wait_ms=500)
+        _expect_next(broker, version, request, (2, 2, 2))
+
+
+@case(_API, "KIP-932, In-flight records")
+def records_deleted_before_a_fetch(broker: Subject, version: int) -> None:
+    """A group that begins at the earliest offset begins behind deleted records.
+
+    Write records one by one, delete the first, then have a member join, and fetch.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a"), batch(b"b"), batch(b"c"))
+    _delete_below(broker, topic, 1)
+    with share_group(broker, {"share.auto.offset.reset": "earliest"}) as group_id:
+        member_epoch(broker, group_id, topic)
+        request = share_fetch(group_id, 0, topic, max_wait_ms=500)
+        _expect_next(broker, version, request, (1, 2, 1))
+
+
+def _delete_below(broker: Subject, topic: Topic, offset: int) -> None:
+    wanted = DeleteRecordsPartition(partition_index=0, offset=offset)
+    topics = [DeleteRecordsTopic(name=topic.name, partitions=[wanted])]
+    request = DeleteRecordsRequest(topics=topics, timeout_ms=5000)
+    done = broker.prepare(request, DeleteRecordsResponse)
+    expect.error(done, "topics[0].partitions[0].error_code", ErrorCode.NONE)
+
+
+def _expect_next(
+    broker: Subject, version: int, request: ShareFetchRequest, *wanted: tuple[int, int, int]
+) -> None:
+    """Fetch in a session until records are acquired, which are some runs. Errors: Mismatch."""
+    for _ in broker.attempts(f"the records {list(wanted)}"):
+        answer = _sent(broker, version, request)
+        expect.error(answer, "error_code", ErrorCode.NONE)
+        found = acquired(answer)
+        if found:
+            expect.true(found == list(wanted), str(list(wanted)), found, "acquired_records")
+            return
+        request.share_session_epoch += 1
+        for each in request.topics[0].partitions:
+            each.acknowledgement_batches = []
