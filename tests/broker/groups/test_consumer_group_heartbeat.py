@@ -10,6 +10,7 @@ import pytest
 from kraft_wire.broker.context import PARKED
 from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.member import MemberState
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -186,6 +187,39 @@ def test_a_member_that_does_not_revoke_in_time_is_removed() -> None:
     gone = send(harness, staying(2, member_id="slow"))
     assert gone.error == ErrorCode.UNKNOWN_MEMBER_ID
     assert assigned(send(harness, staying(3, member_id="other"))) == [0, 1, 2]
+
+
+def revoking(**changes: Any) -> Harness:
+    """Return a group whose member "slow" must revoke partitions for "other" within 7 s."""
+    harness = with_topic()
+    send(harness, joining(member_id="slow", rebalance_timeout_ms=7_000, **changes))
+    send(harness, joining(member_id="other"))
+    send(harness, staying(2, member_id="slow", **changes))
+    assert group_in(harness).members["slow"].state is MemberState.UNREVOKED_PARTITIONS
+    return harness
+
+
+def test_a_member_has_its_whole_time_to_revoke_after_a_restart() -> None:
+    """848-TIME-04: 4.3.1 schedules it in `GroupMetadataManager.onLoaded`, beside the session."""
+    harness = revoking()
+    harness.advance(5_000)
+    fresh = harness.restart()
+    fresh.advance(6_999)
+    assert send(fresh, staying(2, member_id="slow")).error == ErrorCode.NONE
+    fresh.advance(1)
+    assert send(fresh, staying(2, member_id="slow")).error == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_static_member_that_left_for_a_while_need_not_revoke_in_time() -> None:
+    """848-STATIC-02, 848-STATIC-08: 4.3.1 compares the epoch of the timer with the member's."""
+    harness = revoking(instance_id="instance")
+    left = send(harness, staying(-2, member_id="slow", instance_id="instance"))
+    assert left.error == ErrorCode.NONE
+    harness.advance(44_999)
+    send(harness, staying(3, member_id="other"))
+    assert group_in(harness).static_members == {"instance": "slow"}
+    harness.advance(1)
+    assert group_in(harness).static_members == {}
 
 
 def test_members_have_a_whole_session_after_a_restart() -> None:

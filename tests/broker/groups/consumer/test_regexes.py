@@ -102,6 +102,32 @@ def test_a_refresh_is_due_after_the_configured_pause() -> None:
     assert group_in(harness).evaluation is not None
 
 
+def test_a_new_expression_waits_until_ten_seconds_after_the_last_evaluation() -> None:
+    """848-REGEX-06: `REGEX_BATCH_REFRESH_MIN_INTERVAL_MS` of 4.3.1, the last millisecond included."""
+    harness = with_topics("table", "other")
+    send(harness, by_regex())
+    harness.settle()
+    harness.advance(10_000)
+    send(harness, by_regex("o.*", member_id="late"))
+    assert group_in(harness).evaluation is None
+    harness.advance(1)
+    epoch = group_in(harness).members["late"].member_epoch
+    assert send(harness, staying(epoch, member_id="late")).error == 0
+    harness.settle()
+    assert matched(harness, "o.*") == ["other"]
+
+
+def test_an_expression_that_is_dropped_during_its_evaluation_gets_no_topics() -> None:
+    """848-REGEX-08: 4.3.1 skips the result of an expression that no member uses any more."""
+    harness = with_topics("table", "other")
+    send(harness, by_regex())
+    send(harness, staying(1, subscribed_topic_names=["other"], subscribed_topic_regex=""))
+    epoch = group_in(harness).epoch
+    harness.settle()
+    assert matched(harness) == []
+    assert group_in(harness).epoch == epoch
+
+
 def test_an_expression_of_nobody_is_dropped() -> None:
     """848-REGEX-08."""
     harness = with_topics("table")
