@@ -182,6 +182,24 @@ def test_fetch_is_woken_by_a_release_a_lock_s_end_and_a_load() -> None:
     assert third.acquired() == [(0, 1, 3)]
 
 
+def test_fetch_is_woken_by_the_room_that_archived_records_leave() -> None:
+    """932-REC-06, 932-FETCH-11: room is there once the write of the lock's end is confirmed."""
+    limits = {"share.partition.max.record.locks": "100", "share.delivery.count.limit": "2"}
+    sharing = Sharing(group_config=limits)
+    for _ in range(3):
+        sharing.produce(60)
+    assert sharing.ask(0, 0).acquired() == [(0, 119, 1)]
+    sharing.acknowledge(1, (0, 119, [2]))
+    assert sharing.ask(2).acquired() == [(0, 119, 2)]
+    waiting = sharing.ask(0, 0, member=OTHER, max_wait_ms=99_000)
+    sharing.persister.answers_at_once = False
+    sharing.pass_time(30_000)
+    assert waiting.is_parked, "the archived records are still in flight"
+    while sharing.persister.waiting:
+        sharing.persister.answer(sharing.at)
+    assert waiting.acquired() == [(120, 179, 1)]
+
+
 def test_lost_connection_releases_the_records_of_its_sessions() -> None:
     """With the next tick, which is due at once."""
     sharing = Sharing()
@@ -345,6 +363,34 @@ def test_new_group_begins_where_its_setting_says(reset: str, first: int) -> None
     sharing.ask(1)
     assert sharing.share().start_offset == first
     assert sharing.persister.writes == []
+
+
+def test_new_group_does_not_begin_below_what_a_former_leader_has_shown() -> None:
+    """932-REC-08: `Partition.fetchOffsetForTimestamp` of 4.3.1 throws OffsetNotAvailable.
+
+    Records 2 and 3 were committed before the election; the new leader does not know that yet.
+    """
+    sharing = Sharing(
+        partition_image(0, replicas=(1, 2)), written={0: 4}, high_watermarks={0: 2}, starts=-1
+    )
+    assert sharing.ask(0, 0).parts[0].error_code == E.OFFSET_NOT_AVAILABLE
+    sharing.fetch(4)
+    assert sharing.ask(0, 0).parts[0].error_code == E.NONE
+    assert sharing.share().start_offset == 4
+
+
+def test_new_group_that_begins_by_duration_waits_for_a_record_of_that_age() -> None:
+    """932-REC-08: `ShareFetchUtils.offsetForTimestamp` of 4.3.1 throws OffsetNotAvailable."""
+    sharing = Sharing(
+        starts=-1,
+        group_config={"share.auto.offset.reset": "by_duration:PT1H"},
+        config={"message.timestamp.after.max.ms": str(1 << 62)},
+    )
+    sharing.wall_ms = 7_200_000
+    sharing.produce(2, time_ms=0)
+    assert sharing.ask(0, 0).parts[0].error_code == E.OFFSET_NOT_AVAILABLE
+    sharing.produce(1, time_ms=7_200_000)
+    assert sharing.ask(0, 0).acquired() == [(2, 2, 1)]
 
 
 def test_retention_moves_the_start_without_an_error() -> None:

@@ -202,7 +202,7 @@ class SharePartitions:
             return partition.log_start_offset
         duration_ms = settings.reset_duration_ms
         if duration_ms is None:
-            return partition.high_watermark
+            return _latest(partition)
         timestamp, bound = max(0, at.wall_ms - duration_ms), partition.high_watermark
         try:
             found = self.broker.logs.offset_for_timestamp(
@@ -316,6 +316,17 @@ class SharePartitions:
 
     def stop(self) -> None:
         """Leave everything: sessions end with the broker, states are with the share coordinator."""
+
+
+def _latest(partition: Partition) -> Offset | None:
+    """Return the high watermark, None while a former leader may have shown a higher one (KIP-207).
+
+    A group that began at a lower one would get records from before its beginning.
+    """
+    leadership = partition.leadership
+    if leadership is not None and partition.high_watermark < leadership.epoch_start_offset:
+        return None
+    return partition.high_watermark
 
 
 def share_partitions_of(broker: ShareBroker) -> SharePartitions:
