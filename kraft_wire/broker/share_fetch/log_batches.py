@@ -58,7 +58,7 @@ class _Window:
         return memoryview(self._bytes)[at : at + size_bytes]
 
 
-def size_of(records: FileSlice | bytes) -> int:
+def size_of(records: FileSlice | bytes | bytearray | memoryview) -> int:
     """Return the size of a read."""
     return records.size_bytes if isinstance(records, FileSlice) else len(records)
 

@@ -10,10 +10,11 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.metadata.metadata_cache import current_leader
 from kraft_wire.broker.share_fetch.acknowledge_batches import AcknowledgeResults
+from kraft_wire.broker.share_fetch.log_batches import size_of
 from kraft_wire.broker.share_fetch.session import SessionPartition, ShareFetchContext
 from kraft_wire.broker.share_fetch.share_fetch_run import Results
 from kraft_wire.broker.share_fetch.share_partitions import SharePartitions
-from kraft_wire.model import FileSlice, Uuid
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_fetch import (
     LeaderIdAndEpoch,
@@ -95,6 +96,8 @@ class ShareFetchAnswer:
             listed = []
         elif not is_outdated:
             fetch.answered(listed)
+        sent = (data.records for _, data in listed if data.records)
+        self._shares.broker.bytes_out += sum(map(size_of, sent))
         return ShareFetchResponse(
             throttle_time_ms=throttle_ms,
             error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH if is_outdated else ErrorCode.NONE,
@@ -110,8 +113,7 @@ class ShareFetchAnswer:
         if quota is None:
             return 0
         measured = ShareFetchResponse(responses=_by_topic(listed))
-        parts = measured.encode_parts(self._context.api_version)
-        sizes = (part.size_bytes if isinstance(part, FileSlice) else len(part) for part in parts)
+        sizes = map(size_of, measured.encode_parts(self._context.api_version))
         return quota.fetched(self._context, _LENGTH_BYTES + sum(sizes), at.now_ms)
 
     def _name_leaders(self, results: Results) -> list[NodeEndpoint]:

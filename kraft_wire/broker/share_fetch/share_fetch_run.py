@@ -255,7 +255,6 @@ class ShareFetchRun:
             return empty_data(number), 0
         first, last = acquired.ranges[0].first_offset, acquired.ranges[-1].last_offset
         records = sliced(read.records, batches, first, last)
-        self._shares.broker.bytes_out += size_of(records)
         return _acquired_data(number, records, acquired), acquired.records_count
 
 

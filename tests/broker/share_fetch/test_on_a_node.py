@@ -53,3 +53,15 @@ def test_share_fetch_counts_against_the_quota_of_fetches() -> None:
     assert reply.response.throttle_time_ms > 0
     assert reply.response.responses == []
     assert CONSUMER in node.muted
+    assert node.node.broker.bytes_out == 0
+
+
+def test_records_count_as_bytes_out_when_they_are_sent() -> None:
+    """`KafkaApis.processShareFetchResponse` of 4.3.1: "only when the response is being sent"."""
+    node = SharingDoor()
+    for _ in range(3):
+        node.produce(100)
+    reply = node.share_fetch("m", 0, connection=CONSUMER)
+    node.advance(100)
+    (data,) = reply.response.responses[0].partitions
+    assert node.node.broker.bytes_out == len(data.records) > 300
