@@ -200,6 +200,30 @@ def test_fetch_is_woken_by_the_room_that_archived_records_leave() -> None:
     assert waiting.acquired() == [(120, 179, 1)]
 
 
+def test_nothing_waits_for_a_broker_that_stops() -> None:
+    """What waits is answered, and what comes late is answered at once, so that connections close."""
+    limits = {"group.share.max.share.sessions": "1"}
+    sharing = Sharing(source=NodeSettings(limits))
+    waiting = sharing.ask(0, 0, max_wait_ms=9_000)
+    too_many = sharing.ask(0, 0, member=OTHER, max_wait_ms=9_000)
+    sharing.broker.stop(sharing.now_ms)
+    assert (waiting.error, waiting.acquired()) == (E.NONE, [])
+    assert too_many.error == E.SHARE_SESSION_LIMIT_REACHED
+    late = sharing.ask(1, max_wait_ms=9_000)
+    assert (late.error, late.acquired()) == (E.NONE, [])
+    assert sharing.ask(0, 0, member=OTHER, max_wait_ms=9_000).error == too_many.error
+
+
+def test_as_many_partitions_wait_as_the_setting_allows() -> None:
+    """One more is answered at once: what waits takes memory."""
+    sharing = Sharing(partition_image(0), partition_image(1), purgatory_max_partitions=2)
+    waiting = sharing.ask(0, 0, 1, max_wait_ms=9_000)
+    assert waiting.is_parked
+    assert sharing.ask(0, 0, member=OTHER, max_wait_ms=9_000).acquired() == []
+    sharing.produce()
+    assert waiting.acquired() == [(0, 0, 1)]
+
+
 def test_lost_connection_releases_the_records_of_its_sessions() -> None:
     """With the next tick, which is due at once."""
     sharing = Sharing()
