@@ -201,7 +201,7 @@ def test_fetch_is_woken_by_the_room_that_archived_records_leave() -> None:
 
 
 def test_nothing_waits_for_a_broker_that_stops() -> None:
-    """What waits is answered, and what comes late is answered at once, so that connections close."""
+    """What waits is answered, and what comes late does not wait, so that connections close."""
     limits = {"group.share.max.share.sessions": "1"}
     sharing = Sharing(source=NodeSettings(limits))
     waiting = sharing.ask(0, 0, max_wait_ms=9_000)
