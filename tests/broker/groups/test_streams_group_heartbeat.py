@@ -231,6 +231,55 @@ def test_a_member_that_gives_nothing_back_in_time_is_removed() -> None:
     assert list(group_in(harness).members) == ["b"]
 
 
+def test_a_member_has_its_whole_time_to_give_back_after_a_load() -> None:
+    """4.3.1 schedules it in `GroupMetadataManager.onLoaded`, beside the session."""
+    harness = streaming("a")
+    send(harness, joining(member_id="b", process_id="b"))
+    send(harness, staying(2, member_id="a", rebalance_timeout_ms=9_000))
+    harness.advance(8_000)
+    loaded = harness.restart()
+    loaded.advance(8_999)
+    assert "a" in group_in(loaded).members
+    loaded.advance(1)
+    assert list(group_in(loaded).members) == ["b"]
+
+
+def test_a_removal_that_cannot_be_written_is_tried_again() -> None:
+    """`CoordinatorTimerImpl` of 4.3.1 schedules an operation that failed again after 500 ms."""
+    harness = streaming("a")
+    harness.store.refusals.append(ErrorCode.KAFKA_STORAGE_ERROR)
+    harness.advance(SESSION_MS + 499)
+    assert not group_in(harness).is_empty
+    harness.advance(1)
+    assert group_in(harness).is_empty
+
+
+def test_the_first_target_keeps_the_assignment_interval_too() -> None:
+    """4.3.1 asks `canComputeNextTargetAssignment` also when the initial delay is over."""
+    delays = {
+        "group_streams_initial_rebalance_delay_ms": 3_000,
+        "group_streams_assignment_interval_ms": 10_000,
+    }
+    harness = streaming("a", **delays)
+    harness.advance(3_000)
+    assert tasks(send(harness, staying(1, member_id="a"))) == [0, 1, 2]
+    computed = group_in(harness).assignment_epoch
+    send(harness, staying(-1, member_id="a"))
+    send(harness, joining(member_id="b", process_id="b"))
+    harness.advance(3_000)
+    assert group_in(harness).assignment_epoch == computed
+    epoch = group_in(harness).members["b"].member_epoch
+    delayed = send(harness, staying(epoch, member_id="b"))
+    assert (statuses(delayed), tasks(delayed)) == ([5], None)
+    harness.advance(7_000)
+    assert tasks(send(harness, staying(epoch, member_id="b"))) == [0, 1, 2]
+    send(harness, staying(-1, member_id="b"))
+    harness.advance(10_000)
+    send(harness, joining(member_id="c", process_id="c"))
+    harness.advance(3_000)
+    assert group_in(harness).assignment_epoch == group_in(harness).epoch, "without a heartbeat"
+
+
 def test_a_silent_member_is_removed() -> None:
     harness = streaming("a")
     harness.advance(SESSION_MS)
