@@ -156,3 +156,11 @@ def test_an_append_that_fails_changes_nothing() -> None:
     assert harness.send(altering(topic={0: 1}), 0).error == ErrorCode.NOT_COORDINATOR
     assert harness.store.records() == before
     assert harness.share_persister.calls == []
+
+
+def test_a_group_that_could_not_be_written_is_not_there() -> None:
+    harness = with_topic(1)
+    harness.store.refusals.append(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert harness.send(altering("fresh", topic={0: 1}), 0).error == ErrorCode.NOT_COORDINATOR
+    harness.check_memory()
+    assert harness.send(altering("fresh", topic={0: 1}), 0).is_parked

@@ -129,6 +129,18 @@ def test_topics_of_two_requests_are_noted_until_each_is_deleted(order: tuple[int
         assert noted(harness)[-1] == ({}, {}, left_over)
 
 
+def test_a_deletion_that_ends_when_the_group_is_elsewhere_says_so() -> None:
+    """932-ADMIN-08: only the new coordinator can note that it is done."""
+    harness = left()
+    reply = harness.send(deleting("topic"), 0)
+    call = harness.share_persister.take()
+    harness.lead("__consumer_offsets", leader=2, leader_epoch=1)
+    written = harness.store.records()
+    call.answer()
+    assert reply.error == ErrorCode.NOT_COORDINATOR
+    assert harness.store.records() == written
+
+
 def test_a_group_without_state_has_nothing_to_delete() -> None:
     """932-ADMIN-08."""
     harness = with_topic(1)

@@ -130,6 +130,8 @@ def test_a_member_makes_its_id_of_up_to_36_characters() -> None:
     """932-HB-03."""
     reply = send(with_topic(), joining(member_id="m" * 36))
     assert (reply.error, reply.response.member_id) == (ErrorCode.NONE, "m" * 36)
+    for member_id, error in (("😀" * 18, ErrorCode.NONE), ("😀" * 19, ErrorCode.INVALID_REQUEST)):
+        assert send(with_topic(), joining(member_id=member_id)).error == error, "counted as by Java"
 
 
 def test_a_member_joins_stays_and_leaves() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import TransactionalWrite
 from kraft_wire.broker.groups.offsets.commit import commit_offsets
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.share_persister import PersisterResult
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
@@ -70,6 +75,34 @@ def test_a_group_whose_state_cannot_be_deleted_stays() -> None:
     again = delete(harness, "group")
     harness.share_persister.take().answer()
     assert errors(again) == {"group": 0}
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_one_share_partition_whose_state_stays_keeps_its_group(failing: int) -> None:
+    """932-INIT-07: whichever it is."""
+    harness = left()
+    reply = delete(harness, "group")
+    results = [PersisterResult(ErrorCode.NONE), PersisterResult(ErrorCode.NOT_COORDINATOR)]
+    harness.share_persister.take().answer_each(lambda each: results[each.partition == failing])
+    assert errors(reply) == {"group": 16}
+
+
+def test_nothing_is_deleted_before_the_isr_has_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """932-INIT-07: nor the group, if the record may be lost."""
+    harness = left()
+    waits: list[Any] = []
+    shard = harness.groups.shard_at(0)
+    assert isinstance(shard, GroupShard)
+    log = type(shard.log)
+    monkeypatch.setattr(log, "high_watermark", lambda _: 0)
+    append = log.append_for_later
+    monkeypatch.setattr(log, "append_for_later", lambda *given: append(*given)._replace(safe_at=7))
+    monkeypatch.setattr(log, "await_commit", lambda _, *given: waits.append(given))
+    reply = delete(harness, "group")
+    ((_, at, committed),) = waits
+    committed(ErrorCode.COORDINATOR_NOT_AVAILABLE, at)
+    assert harness.share_persister.calls == []
+    assert errors(reply) == {"group": 15}
 
 
 def test_groups_are_deleted_together_once_the_state_of_each_is_gone() -> None:
