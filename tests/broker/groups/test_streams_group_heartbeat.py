@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.broker.context import PARKED
+from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.streams.group import StreamsGroup
 from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -23,6 +25,7 @@ from kraft_wire.wire.generated.streams_group_heartbeat import (
 )
 from tests.broker.groups.harness import Harness, Reply
 from tests.broker.groups.ready_groups import begin_loading, lose_coordination
+from tests.broker.groups.requests import Member
 
 SESSION_MS = 45_000
 
@@ -301,6 +304,38 @@ def test_internal_topics_that_are_missing_are_created() -> None:
     assert (statuses(reply), tasks(reply)) == ([], [0, 1, 2])
 
 
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR])
+def test_internal_topics_are_created_once_the_isr_has_the_group(
+    error: ErrorCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KIP-1071: not for a heartbeat that a failover may lose."""
+    harness = with_topic()
+    parked: list[Any] = []
+
+    def park(_: Any, context: Any, required: Any, answer: Any) -> Any:
+        parked.append(answer)
+        return PARKED
+
+    monkeypatch.setattr(CommitWaits, "answer_when_committed", park)
+    append = harness.store.append_for_later
+    monkeypatch.setattr(
+        harness.store, "append_for_later", lambda *given: append(*given)._replace(safe_at=99)
+    )
+    changelog = TopicInfo(name="store-changelog")
+    send(harness, joining(topology=topology(state_changelog_topics=[changelog])))
+
+    def asked() -> list[str]:
+        requests = [
+            each for each in harness.controller_requests if isinstance(each, CreateTopicsRequest)
+        ]
+        return [topic.name for each in requests for topic in each.topics]
+
+    assert asked() == []
+    answer = parked[0]({} if error is ErrorCode.NONE else {0: error})
+    assert answer.error_code == error
+    assert asked() == (["store-changelog"] if error is ErrorCode.NONE else [])
+
+
 def test_an_application_that_a_member_shuts_down_is_told() -> None:
     harness = streaming("a", "b")
     send(harness, staying(-1, member_id="a", shutdown_application=True))
@@ -360,6 +395,28 @@ def test_an_empty_streams_group_becomes_a_classic_one_and_the_other_way_round() 
     assert group_in(harness).is_empty
 
 
+def test_a_group_that_was_a_classic_one_waits_for_more_members_too() -> None:
+    """KIP-1071: the initial delay is that of any group that was empty."""
+    harness = with_topic(group_streams_initial_rebalance_delay_ms=3_000)
+    Member(harness, group_id="group").commit()
+    first = send(harness, joining())
+    assert (tasks(first), statuses(first)) == ([], [5])
+    harness.advance(2_999)
+    early = send(harness, staying(first.response.member_epoch))
+    assert (tasks(early), statuses(early)) == (None, [5])
+    harness.advance(1)
+    assert tasks(send(harness, staying(first.response.member_epoch))) == [0, 1, 2]
+
+
+def test_a_topic_that_grew_is_seen_after_a_heartbeat_that_could_not_be_written() -> None:
+    """An append that fails changes nothing: the next heartbeat has to look again."""
+    harness = streaming("a")
+    harness.create_topic("topic", 4)
+    harness.store.refusals.append(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert refusal(harness, staying(2, member_id="a"))[0] == ErrorCode.NOT_COORDINATOR
+    assert tasks(send(harness, staying(2, member_id="a"))) == [0, 1, 2, 3]
+
+
 def test_a_group_is_the_same_after_a_load() -> None:
     harness = streaming("a", "b")
     before = group_in(harness)
@@ -391,3 +448,21 @@ def test_a_new_member_for_which_there_is_no_memory_is_refused() -> None:
     assert refusal(harness, joining(member_id="b")) == (ErrorCode.POLICY_VIOLATION, None)
     assert send(harness, staying(2, member_id="a")).error is ErrorCode.NONE
     assert list(group_in(harness).members) == ["a"]
+
+
+def test_a_topology_for_which_there_is_no_memory_is_refused() -> None:
+    harness = with_topic()
+    room = harness.groups.env.memory.total_bytes + 5_000
+    harness.settings = replace(harness.settings, group_coordinator_memory_max_bytes=room)
+    changelogs = [TopicInfo(name=f"store-{number}-changelog") for number in range(99)]
+    large = joining(topology=topology(state_changelog_topics=changelogs))
+    assert refusal(harness, large) == (ErrorCode.POLICY_VIOLATION, None)
+    assert send(harness, joining()).error is ErrorCode.NONE
+
+
+def test_a_refused_join_leaves_the_memory_of_an_empty_group_counted() -> None:
+    harness = streaming("a")
+    send(harness, staying(-1, member_id="a"))
+    other = joining(member_id="b", topology=topology("other", epoch=1))
+    assert refusal(harness, other)[0] == ErrorCode.INVALID_REQUEST
+    harness.check_memory()
