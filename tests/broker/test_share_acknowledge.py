@@ -156,11 +156,21 @@ def test_failed_write_undoes_the_change() -> None:
     assert sharing.ask(3).acquired() == [(0, 3, 2)]
 
 
-def test_fenced_write_drops_the_share_partition() -> None:
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (E.FENCED_STATE_EPOCH, E.NOT_LEADER_OR_FOLLOWER),
+        (E.FENCED_LEADER_EPOCH, E.NOT_LEADER_OR_FOLLOWER),
+        (E.GROUP_ID_NOT_FOUND, E.GROUP_ID_NOT_FOUND),
+        (E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_fenced_write_drops_the_share_partition(given: E, error: E) -> None:
+    """The errors of `SharePartitionManager.fencedSharePartitionHandler` of 4.3.1."""
     sharing = sharing_records()
-    sharing.persister.next_error = E.FENCED_STATE_EPOCH
+    sharing.persister.next_error = given
     answer = sharing.acknowledge(1, (0, 3, [1]))
-    assert answer.result[0] == E.NOT_LEADER_OR_FOLLOWER
+    assert answer.result[0] == error
     assert len(sharing.shares) == 0
     sharing.ask(2)
     assert len(sharing.persister.reads) == 2

@@ -237,6 +237,18 @@ def test_lost_connection_releases_the_records_of_its_sessions() -> None:
     assert sharing.ask(1).error == E.SHARE_SESSION_NOT_FOUND
 
 
+def test_sessions_of_a_lost_connection_are_gone_before_the_next_request() -> None:
+    """Also if that comes before the tick."""
+    sharing = Sharing(source=NodeSettings({"group.share.max.share.sessions": "1"}))
+    sharing.produce(2)
+    assert sharing.ask(0, 0, connection=77).acquired() == [(0, 1, 1)]
+    sharing.broker.connection_closed(77)
+    assert sharing.ask(0, 0, member=OTHER, connection=78).error == E.NONE
+    sharing.broker.connection_closed(78)
+    late = sharing.acknowledge(1, (0, 1, [1]), member=OTHER)
+    assert late.error == E.SHARE_SESSION_NOT_FOUND
+
+
 def test_last_session_of_a_group_takes_its_share_partitions_out_of_memory() -> None:
     sharing = Sharing()
     sharing.ask(0, 0, connection=77)
@@ -441,6 +453,19 @@ def test_share_partition_is_dropped_when_the_broker_stops_to_lead() -> None:
     sharing.change(leader=1, leader_epoch=2)
     sharing.ask(0, 0)
     assert sharing.persister.reads[-1] == (key_of(), 2)
+
+
+def test_share_partition_is_dropped_with_its_topic() -> None:
+    """932-INIT-06: 4.3.1 removes it from its cache in `SharePartitionListener.onDeleted`."""
+    sharing = Sharing()
+    sharing.produce()
+    sharing.ask(0, 0)
+    assert len(sharing.shares) == 1
+    sharing.partitions.clear()
+    sharing.publish()
+    assert len(sharing.shares) == 0
+    sharing.pass_time(30_000)
+    assert sharing.persister.writes == [], "no lock of it ends"
 
 
 def test_lower_feature_level_drops_sessions_and_share_partitions() -> None:
