@@ -216,6 +216,24 @@ def test_limit_of_deliveries_archives() -> None:
     assert sharing.share().start_offset == 4
 
 
+def test_limit_of_deliveries_archives_where_a_lock_ends_while_a_write_fails() -> None:
+    """932-REC-04: the record was delivered as often as the limit allows."""
+    sharing = Sharing(group_config={"share.delivery.count.limit": "2"})
+    sharing.produce(1)
+    sharing.ask(0, 0)
+    sharing.acknowledge(1, (0, 0, [2]))
+    assert sharing.ask(2).acquired() == [(0, 0, 2)]
+    sharing.persister.next_error = E.COORDINATOR_NOT_AVAILABLE
+    sharing.persister.answers_at_once = False
+    waiting = sharing.acknowledge(3, (0, 0, [1]))
+    sharing.pass_time(30_000)
+    while sharing.persister.waiting:
+        sharing.persister.answer(sharing.at)
+    assert waiting.result[0] == E.COORDINATOR_NOT_AVAILABLE
+    sharing.persister.answers_at_once = True
+    assert sharing.ask(4).acquired() == []
+
+
 def test_last_delivery_is_alone_and_those_before_in_halves() -> None:
     """932-REC-12: with the limit of 5, 16 records: 16, 16, 16, then 8, then one."""
     sharing = Sharing()

@@ -382,6 +382,72 @@ def test_a_classic_member_must_join_and_sync_in_its_rebalance_timeout(stops_at: 
     assert classic.member_id not in group_in(harness).members
 
 
+def test_a_classic_member_that_joined_and_synced_in_time_stays() -> None:
+    """848-MIG-10: 4.3.1 cancels both timers, the one to join with the JoinGroup request."""
+    harness = with_topic()
+    (classic,) = classic_group(
+        harness, assignment(0, 1, 2), rebalance_timeout_ms=2_000, session_timeout_ms=60_000
+    )
+    send(harness, joining(member_id="modern"))
+    assert classic.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    rejoin(classic)
+    harness.advance(2_000)
+    assert classic.member_id in group_in(harness).members
+
+
+def test_each_request_of_a_classic_member_renews_its_session() -> None:
+    """848-MIG-10, 848-TIME-01: JoinGroup and SyncGroup, too, as in 4.3.1."""
+    harness = with_topic()
+    (classic,) = classic_group(
+        harness, assignment(0, 1, 2), rebalance_timeout_ms=60_000, session_timeout_ms=10_000
+    )
+    send(harness, joining(member_id="modern"))
+    harness.advance(9_000)
+    classic.join_once()
+    classic.joined()
+    harness.advance(9_000)
+    classic.sync()
+    harness.advance(9_999)
+    assert classic.member_id in group_in(harness).members
+    harness.advance(1)
+    assert classic.member_id not in group_in(harness).members
+
+
+def test_a_classic_member_that_is_silent_from_the_upgrade_on_is_removed() -> None:
+    """848-MIG-07, 848-TIME-01: after its own session."""
+    harness = with_topic()
+    silent, _ = classic_group(harness, assignment(0, 1), assignment(2))
+    send(harness, joining(member_id="modern"))
+    harness.advance(9_999)
+    assert silent.member_id in group_in(harness).members
+    harness.advance(1)
+    assert list(group_in(harness).members) == ["modern"]
+
+
+def test_a_static_member_that_brings_the_classic_protocol_back_has_a_session() -> None:
+    """848-MIG-13: the group becomes a classic one without a rebalance."""
+    harness = with_topic()
+    classic_group(harness, assignment(0, 1, 2), instance_id="instance")
+    send(harness, joining(member_id="modern", instance_id="instance"))
+    again = Member(harness, instance_id="instance")
+    again.join_once()
+    again.joined()
+    harness.advance(9_999)
+    assert list(harness.group("group").members) == [again.member_id]
+    harness.advance(1)
+    assert not harness.group("group").members
+
+
+def test_as_many_members_change_the_protocol_as_the_other_kind_may_have() -> None:
+    """848-MIG-01, 848-MIG-12: 4.3.1 refuses only more than the limit of the other kind."""
+    harness, _ = one_classic(group_consumer_max_size=1)
+    assert send(harness, joining(member_id="modern")).error == ErrorCode.GROUP_MAX_SIZE_REACHED
+    harness, _ = one_classic(group_max_size=1)
+    send(harness, joining(member_id="modern"))
+    send(harness, staying(-1, member_id="modern"))
+    assert len(harness.group("group").members) == 1
+
+
 def test_after_a_load_all_have_the_groups_session() -> None:
     """848-TIME-04: in Kafka classic members, too."""
     harness, _ = one_classic()
