@@ -189,6 +189,20 @@ def test_a_member_that_does_not_revoke_in_time_is_removed() -> None:
     assert assigned(send(harness, staying(3, member_id="other"))) == [0, 1, 2]
 
 
+def test_what_a_member_owns_may_name_a_topic_twice() -> None:
+    """848-RECON-01: it has not given up what only the first entry has."""
+    harness = with_topic(4)
+    send(harness, joining(member_id="first"))
+    send(harness, joining(member_id="second"))
+    topic = topic_id_of("topic")
+    owned = [TopicPartitions(topic_id=topic, partitions=each) for each in ([2, 3], [0, 1])]
+    for _ in range(2):
+        still = send(harness, staying(2, member_id="first", topic_partitions=owned))
+        assert still.response.member_epoch == 2
+    done = send(harness, staying(2, member_id="first", topic_partitions=owned[1:]))
+    assert done.response.member_epoch == 3
+
+
 def revoking(**changes: Any) -> Harness:
     """Return a group whose member "slow" must revoke partitions for "other" within 7 s."""
     harness = with_topic()

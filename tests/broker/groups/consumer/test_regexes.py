@@ -73,6 +73,17 @@ def test_the_answer_to_a_regex_comes_with_a_later_heartbeat() -> None:
     assert len(later.assignment.topic_partitions) == 2
 
 
+def test_a_full_request_with_an_expression_only_is_answered_with_the_assignment() -> None:
+    """848-HB-19: `isFullRequest` of 4.3.1 asks for names or an expression."""
+    harness = with_topics("table")
+    send(harness, by_regex())
+    harness.settle()
+    epoch = send(harness, staying(1)).response.member_epoch
+    assert send(harness, staying(epoch)).response.assignment is None
+    full = by_regex(member_epoch=epoch)
+    assert len(send(harness, full).response.assignment.topic_partitions) == 1
+
+
 def test_an_evaluation_is_due_for_a_topic_that_is_gone_before_a_heartbeat() -> None:
     """848-REGEX-06: Kafka notes new topics with each image, also those that do not last."""
     harness = with_topics("table")
