@@ -456,7 +456,7 @@ def test_share_partition_is_dropped_when_the_broker_stops_to_lead() -> None:
 
 
 def test_share_partition_is_dropped_with_its_topic() -> None:
-    """932-INIT-06: 4.3.1 removes it from its cache in `SharePartitionListener.onDeleted`."""
+    """4.3.1 removes it from its cache in `SharePartitionListener.onDeleted`."""
     sharing = Sharing()
     sharing.produce()
     sharing.ask(0, 0)
