@@ -188,8 +188,9 @@ class Cluster:
         if self._local is None:
             self._subprocesses.start_node(node_id)
         else:
+            failures_before = len(self._local.failures)
             self._call(self._local.nodes[node_id].start)
-            self._local.await_ready()
+            self._local.await_ready(failures_before)
 
     def disk(self, node_id: int) -> MemoryFileSystem:
         """Return the disk of a node in memory: set `is_full` or `is_broken`."""

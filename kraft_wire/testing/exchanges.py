@@ -1,7 +1,7 @@
 """Requests and their responses: kept in bounded memory, decoded on access, written as JSON."""
 
 import json
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +122,8 @@ class Recorder:
         """Without `keeps` there is nothing but the trace file."""
         self._wall_ms = wall_ms
         self._keeps = keeps
-        self._exchanges: deque[Exchange] = deque(maxlen=_COUNT_MAX)
+        self._exchanges: OrderedDict[int, Exchange] = OrderedDict()
+        """Those that are kept, oldest first, by identity."""
         self._held_bytes = 0
         self._trace: IO[str] | None = None
 
@@ -141,7 +142,7 @@ class Recorder:
             client.software = _software(frame, header.api_version, body_at)
         exchange = Exchange(node_id, client, self._wall_ms(), header, bytes(frame))
         if self._keeps:
-            self._exchanges.append(exchange)
+            self._exchanges[id(exchange)] = exchange
             self._hold(len(frame))
         return exchange
 
@@ -149,17 +150,19 @@ class Recorder:
         """Record a response, or that there is none."""
         exchange.response_frame = frame
         exchange.took_ms = self._wall_ms() - exchange.at_ms
-        if self._keeps:
+        if id(exchange) in self._exchanges:  # a late response may find its request dropped
             self._hold(len(frame or b""))
         if self._trace is not None:
             self._trace.write(json.dumps(exchange.to_json()) + "\n")
             self._trace.flush()
 
     def _hold(self, size_bytes: int) -> None:
-        """Drop the oldest exchanges while all of them are too large."""
+        """Drop the oldest exchanges while all of them are too many or too large."""
         self._held_bytes += size_bytes
-        while self._held_bytes > _BYTES_MAX and len(self._exchanges) > 1:
-            oldest = self._exchanges.popleft()
+        while len(self._exchanges) > _COUNT_MAX or (
+            self._held_bytes > _BYTES_MAX and len(self._exchanges) > 1
+        ):
+            _, oldest = self._exchanges.popitem(last=False)
             self._held_bytes -= len(oldest.request_frame) + len(oldest.response_frame or b"")
 
     def trace_to(self, path: Path | str | None) -> None:
@@ -172,7 +175,7 @@ class Recorder:
         """Return the kept exchanges, oldest first."""
         return [
             each
-            for each in self._exchanges
+            for each in self._exchanges.values()
             if api in (None, each.api) and client_id in (None, each.client_id)
         ]
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from traceback import walk_tb
 from typing import Final
 
 from kraft_wire.model import Uuid
@@ -67,6 +68,7 @@ class InProcess:
 
     def start(self) -> None:
         """Start every node and wait until all are ready. Errors: DidNotStart."""
+        self.failures.clear()
         self.thread = LoopThread(f"kraft-wire cluster {next(_numbers)}")
         self.thread.loop.set_exception_handler(self._exception)
         try:
@@ -97,23 +99,34 @@ class InProcess:
             each.start()
 
     def _exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Record a failed assertion, and print its traceback, which shows the node."""
+        """Record an error that nothing handles, print its traceback, and end the node."""
         error = context.get("exception")
         self.failures.append(f"{context.get('message')}: {error!r}")
         if isinstance(error, BaseException):
             loop.default_exception_handler(context)
+            self._end_failed(error)
 
-    def await_ready(self) -> None:
-        """Wait until every running node has a leader, and all brokers know each other."""
+    def _end_failed(self, error: BaseException) -> None:
+        """End the node that raised an error, as its process would end."""
+        callers = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
+        for each in self.nodes.values():
+            if each.node is not None and any(caller is each.node for caller in callers):
+                each.kill()
+
+    def await_ready(self, failures_before: int = 0) -> None:
+        """Wait until every running node has a leader, and all brokers know each other.
+
+        Of `failures` the first `failures_before` are of earlier lives. Errors: DidNotStart.
+        """
         assert self.thread is not None, "it runs"
         if not self.thread.call(self._is_ready):
-            self.thread.run(self._await_ready())
+            self.thread.run(self._await_ready(failures_before))
 
-    async def _await_ready(self) -> None:
+    async def _await_ready(self, failures_before: int) -> None:
         until = asyncio.get_running_loop().time() + _READY_S
         while not self._is_ready():
-            if self.failures:
-                raise DidNotStart("; ".join(self.failures))
+            if len(self.failures) > failures_before:
+                raise DidNotStart("; ".join(self.failures[failures_before:]))
             if asyncio.get_running_loop().time() > until:
                 raise DidNotStart(f"the cluster is not ready after {_READY_S:g} s")
             await asyncio.sleep(_LOOK_S)
@@ -161,8 +174,9 @@ class InProcess:
         if self._directory is not None:
             raise ValueError("reset needs a cluster in memory: it does not remove a directory")
         self.rules.clear()
+        failures_before = len(self.failures)
         self.thread.call(self._reset)
-        self.await_ready()
+        self.await_ready(failures_before)
 
     def _reset(self) -> None:
         self._clock.ahead_ms = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kraft_wire.testing import Cluster, NodeFailed, RequestRefused
 from tests.testing.clients import consume, consume_async, produce, produce_async
@@ -182,6 +182,20 @@ def test_broken_disk_ends_the_node_and_the_test_hears_of_it() -> None:
     until(lambda: bool(cluster.in_process.failures))
     with pytest.raises(NodeFailed):
         cluster.stop()
+
+
+def test_node_that_its_disk_ended_is_started_again_like_one_that_was_killed() -> None:
+    cluster = Cluster(3).start()
+    cluster.disk(2).is_broken = True
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([NewTopic("orders", 3, 3)])
+    until(lambda: cluster.in_process.nodes[2].node is None)
+    cluster.disk(2).is_broken = False
+    cluster.start_node(2)
+    cluster.reset()
+    with pytest.raises(NodeFailed, match="input/output error"):
+        cluster.stop()
+    cluster.start().stop()
 
 
 @pytest.mark.parametrize(

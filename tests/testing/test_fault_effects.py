@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from kraft_wire.testing.faults.injecting import Faults
-from kraft_wire.testing.faults.rule import Effect, Fault, Rule, with_probability
+from kraft_wire.testing.faults.rule import Effect, Fault, Rule, once, with_probability
 from kraft_wire.testing.faults.treatment import Fate, Outcome, Treatment
+from kraft_wire.wire.generated.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.end_quorum_epoch import (
     EndQuorumEpochRequest,
@@ -154,6 +155,26 @@ def test_fetched_records_are_damaged_in_the_last_byte_of_the_selected_partitions
         outcome = faults.rules.on_response(treatment, response)
         assert records_of(outcome.frame) == expected
         assert rule.fired == int(expected != [b"first", b"second", b""])
+
+
+def test_answers_without_records_do_not_use_up_the_rule() -> None:
+    """A corruption hits fetched records, so it waits for an answer that has some."""
+    faults = rules()
+    rule = faults.corrupt_records(when=once())
+    for sent, expected in ((b"", b""), (b"first", b"firs\x8b"), (b"second", b"second")):
+        request, response = fetch_frames(sent)
+        outcome = faults.rules.on_response(treated(faults, request), response)
+        assert records_of(outcome.frame) == [expected]
+    assert rule.fired == 1
+
+
+def test_requests_without_a_place_for_an_error_do_not_use_up_the_rule() -> None:
+    """AlterReplicaLogDirs has no error of the whole answer, and this one names no partition."""
+    faults = rules()
+    rule = faults.inject_error(5, when=once())
+    unrefused = treated(faults, frame(AlterReplicaLogDirsRequest(), 2))
+    assert (unrefused.fate, rule.fired) == (Fate.PASS, 0)
+    assert (treated(faults).fate, rule.fired) == (Fate.ANSWER, 1)
 
 
 def test_produced_records_are_damaged_in_the_request() -> None:

@@ -13,6 +13,7 @@ from kraft_wire.testing.faults.error_answers import error_answer, set_errors
 from kraft_wire.testing.faults.partitions import Place, TopicNames, places, without
 from kraft_wire.testing.faults.rule import Effect, Fault, Rule, Selector, When, every_time
 from kraft_wire.testing.faults.treatment import Fate, Outcome, Treatment
+from kraft_wire.wire.generated.produce import ProduceRequest
 from kraft_wire.wire.generated.registry import REQUESTS, request_class, response_class
 from kraft_wire.wire.header import (
     encode_request_header,
@@ -26,7 +27,6 @@ __all__ = ["FaultRules"]
 
 _ON_RESPONSES = (Effect.THROTTLE, Effect.TRUNCATE_RESPONSE)
 _PARTIAL = (Effect.INJECT_ERROR, Effect.CORRUPT_RECORDS)
-_PRODUCE = "Produce"
 
 
 class FaultRules:
@@ -84,6 +84,11 @@ class FaultRules:
 
     def _apply(self, rule: Rule, treatment: Treatment, request: "_Request") -> None:
         taken: list[Place] = []
+        if _is_about_fetched_records(rule, request):
+            treatment.session_rules.append(rule)
+            return
+        if rule.fault.effect is Effect.INJECT_ERROR and not _has_place(rule, request):
+            return
         if rule.selector.needs_partitions:
             message = request.decoded()
             if message is None:
@@ -123,17 +128,15 @@ class FaultRules:
                 self._corrupt_request(rule, treatment, request, taken)
                 return
             case Effect.INJECT_ERROR:
-                if not self._refuse(rule, treatment, request, taken):
-                    return
+                self._refuse(rule, treatment, request, taken)
         _note(rule, treatment)
 
     def _corrupt_request(
         self, rule: Rule, treatment: Treatment, request: "_Request", taken: list[Place]
     ) -> None:
-        """Damage produced records in the request, fetched ones in the response."""
+        """Damage produced records in the request."""
         message = request.decoded()
-        if message is None or REQUESTS[message.API_KEY].name != f"{_PRODUCE}Request":
-            treatment.response_rules.append(rule)
+        if message is None:
             return
         parts = taken or list(places(message, request.version, self._names))
         if any([_corrupted(place.element) for place in parts]):
@@ -142,22 +145,17 @@ class FaultRules:
 
     def _refuse(
         self, rule: Rule, treatment: Treatment, request: "_Request", taken: list[Place]
-    ) -> bool:
-        """Refuse a request or a part of it; return whether its API has a place for an error."""
+    ) -> None:
+        """Refuse a request that has a place for an error, or a part of it."""
         message = request.decoded()
-        if message is None:
-            return False
+        assert message is not None, "only a decoded request has a place"
         if getattr(message, "acks", None) == 0:
             treatment.fate = Fate.DISCONNECT  # as a broker does that may not respond
-            return True
-        if taken and self._refuse_part(rule, treatment, request, message):
-            return True
-        answer = error_answer(message, request.version, rule.fault.error_code)
-        if answer is None:
-            return False
-        treatment.fate = Fate.ANSWER
-        treatment.answer = _response_frame(treatment, answer)
-        return True
+        elif not (taken and self._refuse_part(rule, treatment, request, message)):
+            answer = error_answer(message, request.version, rule.fault.error_code)
+            assert answer is not None, "only a request with a place is refused"
+            treatment.fate = Fate.ANSWER
+            treatment.answer = _response_frame(treatment, answer)
 
     def _refuse_part(
         self, rule: Rule, treatment: Treatment, request: "_Request", message: Message
@@ -191,7 +189,7 @@ class FaultRules:
             if response.message is not None:
                 taken = self._taken(rule, response.message, treatment.header.api_version)
                 if rule.fault.effect is Effect.CORRUPT_RECORDS:
-                    taken = [place for place in taken if getattr(place.element, "records", None)]
+                    taken = [place for place in taken if _records_of(place.element) is not None]
                 if taken and rule.is_due():
                     self._change_parts(rule, treatment, response, taken)
         for rule in treatment.response_rules:
@@ -309,13 +307,34 @@ def _note(rule: Rule, treatment: Treatment) -> None:
     rule.note_fired()
 
 
+def _is_about_fetched_records(rule: Rule, request: "_Request") -> bool:
+    """Whether a rule can only fire on a response: only that shows whether there are records."""
+    is_corruption = rule.fault.effect is Effect.CORRUPT_RECORDS
+    return is_corruption and request.api_key != ProduceRequest.API_KEY
+
+
+def _has_place(rule: Rule, request: "_Request") -> bool:
+    """Whether a request can be refused: its response has a place for an error, or there is none."""
+    message = request.decoded()
+    if message is None:
+        return False
+    is_unanswered = getattr(message, "acks", None) == 0
+    answer = error_answer(message, request.version, rule.fault.error_code)
+    return is_unanswered or answer is not None
+
+
 def _corrupted(element: object) -> bool:
     """Flip the last byte of an element's records, which breaks the CRC of the last batch."""
-    for name in ("records", "unaligned_records"):
-        records = getattr(element, name, None)
-        if records:
-            damaged = bytearray(records)
-            damaged[-1] ^= 0xFF
-            setattr(element, name, damaged)
-            return True
-    return False
+    name = _records_of(element)
+    if name is None:
+        return False
+    damaged = bytearray(getattr(element, name))
+    damaged[-1] ^= 0xFF
+    setattr(element, name, damaged)
+    return True
+
+
+def _records_of(element: object) -> str | None:
+    """Return the field of an element that has records, None if it has none."""
+    names = ("records", "unaligned_records")
+    return next((name for name in names if getattr(element, name, None)), None)
