@@ -370,6 +370,15 @@ def test_brokers_add_and_verify(node: Coordinating) -> None:
     assert node.entry("tid").metadata.client_version == 0
 
 
+def test_a_verification_asks_for_what_is_committed(markers: Markers) -> None:
+    """TXN-ADD-07: "Pending state is not checked since there is a final validation on the append"."""
+    node = Coordinating(log_flush_interval_messages="1")
+    producer = begun(node, version=3)
+    node.keeps_flushes_back = True
+    node.send(producer.add_request(1), 3)
+    assert producer.implicit(0, 1, verify_only=True) == [E.NONE, E.TRANSACTION_ABORTABLE]
+
+
 def test_offsets_of_a_group_join(node: Coordinating) -> None:
     """TXN-ADD-09."""
     producer = node.producer()
@@ -477,6 +486,9 @@ def test_a_change_under_way_and_the_identity(node: Coordinating, markers: Marker
     wrong = (producer.id + 1, 0)
     assert producer.end(version=5, identity=wrong) == BUSY
     assert producer.end(version=4, identity=wrong) == E.INVALID_PRODUCER_ID_MAPPING
+    fenced = (producer.id, producer.epoch - 1)
+    assert producer.end(version=5, identity=fenced) == BUSY
+    assert producer.end(version=4, identity=fenced) == FENCED, "as endTransactionWithTV1 has it"
 
 
 def test_ends_after_the_timeout(node: Coordinating) -> None:
@@ -488,6 +500,35 @@ def test_ends_after_the_timeout(node: Coordinating) -> None:
     assert new.abort() == E.NONE
     assert new.epoch == 1
     assert old.commit(version=4) == old.abort(version=4) == FENCED
+
+
+def test_a_transaction_that_a_new_coordinator_loads_ends_after_its_timeout(
+    node: Coordinating,
+) -> None:
+    """TXN-END-13: its producer may have died with the coordinator before."""
+    begun(node)
+    again = node.restarted()
+    assert again.states("tid")[-1] == "Ongoing"
+    again.advance(TIMEOUT_MS + CLEANUP_MS + 1)
+    assert again.states("tid")[-2:] == ["PrepareAbort", "CompleteAbort"]
+
+
+def test_a_transaction_ends_by_the_rules_of_its_client(
+    node: Coordinating, markers: Markers
+) -> None:
+    """TXN-END-03: 4.3.1 asks clientTransactionVersion for the reserved id, not the cluster."""
+    producer = at_epoch(node, LAST_EPOCH)
+    before = producer.id
+    producer.implicit(0)
+    markers.keeps_back = True
+    assert producer.commit() == E.NONE
+    node.finalize(1)
+    markers.answer()
+    node.node.tick(node.now_ms, node.wall_ms)
+    complete = node.records("tid")[-1]
+    assert complete is not None
+    assert (complete.state.value, complete.previous_producer_id) == ("CompleteCommit", before)
+    assert (complete.producer_id, complete.producer_epoch) == (producer.id, 0)
 
 
 # -- the state machine -----------------------------------------------------------------------------
@@ -825,6 +866,11 @@ def test_what_cannot_be_read_hides_nothing_behind_it(reason: str) -> None:
     """TXN-LOG-09, TXN-LOG-10: 4.3.1 serves what it has read before a broken record."""
     found = replayed(ODD_RECORDS[reason])
     assert found == ["a", "c"]
+
+
+def test_an_id_whose_newest_record_is_broken_has_no_older_state() -> None:
+    """TXN-LOG-09: a producer id that was replaced could be given out again."""
+    assert replayed((b"\x00\x00\x00\x01a", b"\x00\x01junk")) == ["c"]
 
 
 def replayed(odd: tuple[bytes | None, bytes]) -> list[str]:
