@@ -371,7 +371,7 @@ def test_brokers_add_and_verify(node: Coordinating) -> None:
 
 
 def test_a_verification_asks_for_what_is_committed(markers: Markers) -> None:
-    """TXN-ADD-07: "Pending state is not checked since there is a final validation on the append"."""
+    """TXN-ADD-07: "Pending state is not checked since there is a final validation"."""
     node = Coordinating(log_flush_interval_messages="1")
     producer = begun(node, version=3)
     node.keeps_flushes_back = True
