@@ -79,7 +79,8 @@ class Login:
         self._name = ""
         """The exchange of the mechanism that the client has chosen."""
         self._mechanism: Mechanism | None = None
-        self._began_ms = 0
+        self._renewed_ms: int | None = None
+        """Start of the last re-authentication; the first one may follow the login at once."""
         self._expires_ms: int | None = None
         self.is_over = False
         """Whether the client has logged in, also if the session has ended."""
@@ -125,7 +126,8 @@ class Login:
         if self.is_over and header.api_version == 0:
             return [Close(self._peer.connection_id, refused(header, "version_not_served"))]
         self._state = _State.TOKENS if header.api_version else _State.RAW_TOKENS
-        self._began_ms = now_ms
+        if self.is_over:
+            self._renewed_ms = now_ms
         changes = self.is_over and request.mechanism != self._name
         self._mechanism = None if changes else self._rules.new_mechanism(request.mechanism)
         self._name = self._name if self.is_over else request.mechanism
@@ -228,7 +230,7 @@ class Login:
 
     def _serve_or_renew(self, frame: bytearray, now_ms: int) -> list[Output] | None:
         if _API_KEY.unpack_from(frame)[0] == _HANDSHAKE:
-            if now_ms - self._began_ms < _RENEWAL_PAUSE_MS:
+            if self._renewed_ms is not None and now_ms - self._renewed_ms < _RENEWAL_PAUSE_MS:
                 return None  # the handler says that the client has logged in
             decoded = self._rules.decoder.decode(frame)
             return self._shake_hands(decoded, now_ms) if isinstance(decoded, tuple) else None

@@ -51,9 +51,11 @@ def credential(mechanism: str, iterations: int = 4096) -> ScramImage:
     return ScramImage(SALT, stored, digest(salted, b"Server Key", name), iterations)
 
 
-def scram(iterations: int = 4096, mechanism: str = "SCRAM-SHA-256") -> ScramServer:
-    """Return a login of which "a,b=c" is the only user."""
-    known = {"a,b=c": credential(mechanism, iterations)}
+def scram(
+    iterations: int = 4096, mechanism: str = "SCRAM-SHA-256", user: str = "a,b=c"
+) -> ScramServer:
+    """Return a login of which there is one user only."""
+    known = {user: credential(mechanism, iterations)}
     return ScramServer(mechanism, known.get, SeededRandom(1), b"secret")
 
 
@@ -69,7 +71,9 @@ class Session:
 
         decoder = RequestDecoder(served(ListenerType.BROKER), DecodeLimits())
         mechanisms = ("PLAIN", "SCRAM-SHA-256")
-        rules = LoginRules(mechanisms, made, decoder, lambda _: session_ms, 100)
+        self.outcomes: list[str] = []
+        note = self.outcomes.append
+        rules = LoginRules(mechanisms, made, decoder, lambda _: session_ms, 100, note)
         self.peer.login = self.login = Login(rules, self.peer)
 
     def sends(self, request: Message, version: int, now_ms: int) -> list[Output] | None:
@@ -138,8 +142,33 @@ def test_renewals_are_a_second_apart() -> None:
     """SEC-SASL-24: sooner, the handler answers ILLEGAL_SASL_STATE and the connection stays."""
     session = Session()
     session.logs_in(0)
-    assert session.chooses(999) is None
-    assert session.chooses(1_000) is not None
+    assert session.chooses(10) is not None, "the first one has no start before it"
+    session.shows(b"\0ann\0a", 11)
+    assert session.chooses(1_009) is None
+    assert session.chooses(1_010) is not None
+    session.shows(b"\0ann\0a", 1_011)
+    assert session.chooses(2_009) is None
+    assert session.chooses(2_010) is not None
+
+
+def test_outcomes_are_counted_apart_for_logins_and_renewals() -> None:
+    """KIP-368: "failed-reauthentication-total", and connections killed at the session's end."""
+    stranger, renewed, refused = Session(), Session(), Session()
+    stranger.chooses(0)
+    stranger.shows(b"\0ann\0wrong", 1)
+    assert stranger.outcomes == ["failed_authentication"]
+    refused.logs_in(0)
+    refused.chooses(2_000)
+    refused.shows(b"\0ann\0wrong", 2_001)
+    assert refused.outcomes == ["successful_authentication", "failed_reauthentication"]
+    renewed.logs_in(0)
+    renewed.chooses(2_000)
+    renewed.shows(b"\0ann\0a", 2_001)
+    renewed.sends(METADATA, 9, 12_002)
+    assert renewed.outcomes[1:] == [
+        "successful_reauthentication",
+        "expired_connections_killed_count",
+    ]
 
 
 def test_a_renewal_changes_neither_user_nor_mechanism() -> None:
@@ -197,6 +226,13 @@ def test_a_name_with_commas_logs_in_by_scram() -> None:
     server = scram()
     exchange(server)
     assert server.user == "a,b=c"
+
+
+def test_a_name_that_looks_escaped_is_read_back_once() -> None:
+    """RFC 5802: an equals sign in a name is sent as `=3D`, so "=2C" as `=3D2C`."""
+    server = scram(user="=2C")
+    log_in(Credentials("SCRAM-SHA-256", "=2C", PASSWORD), lambda token: server.step(token, 0))
+    assert server.user == "=2C"
 
 
 @pytest.mark.parametrize(
