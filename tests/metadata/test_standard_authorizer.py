@@ -227,6 +227,8 @@ def test_hosts_are_texts_as_java_writes_them() -> None:
 def test_super_users_without_a_colon_are_refused() -> None:
     """SEC-ACL-01: Apache refuses to start with them."""
     assert super_users(" User:CN=a,O=b ;; User:c;") == {"User:CN=a,O=b", "User:c"}
+    trimmed = super_users("\x01User:a\t;User:b\u2003")
+    assert trimmed == {"User:a", "User:b\u2003"}, "as String.trim, which removes up to U+0020"
     assert str(ANONYMOUS) == "User:ANONYMOUS"
     with pytest.raises(ValueError, match="'root' is not of the form Type:Name"):
         super_users("User:a;root")

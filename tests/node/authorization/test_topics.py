@@ -251,6 +251,16 @@ def test_a_replica_needs_the_brokers_right_alone(node: GuardedDoor) -> None:
     assert NO_TOPIC not in fetched(node.ask(fetch("mine", replica=1), 12)).values()
 
 
+def test_an_unknown_id_is_unknown_behind_a_refused_one(node: GuardedDoor) -> None:
+    """KIP-516: a consumer that has an id of a deleted topic needs UNKNOWN_TOPIC_ID to refresh."""
+    request = fetch("theirs", "deleted")
+    theirs, deleted = id_of(node, "theirs"), Uuid(b"x" * 16)
+    request.topics[0].topic_id, request.topics[1].topic_id = theirs, deleted
+    answer = node.ask(request, 13)
+    codes = {each.topic_id: each.partitions[0].error_code for each in answer.responses}
+    assert codes == {theirs: NO_TOPIC, deleted: ErrorCode.UNKNOWN_TOPIC_ID}
+
+
 def test_a_session_is_judged_at_every_fetch(node: GuardedDoor) -> None:
     """SEC-ACL-10, SEC-API-05: a right that is lost is missed at once, though nothing is new."""
     node.permit(TOPIC, "mine", Op.READ)

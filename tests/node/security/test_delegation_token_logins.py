@@ -104,6 +104,15 @@ def test_holder_of_a_token_is_its_owner_and_marked(mechanism: str) -> None:
     assert door.peer.principal == Principal("User", "bob", token_authenticated=True)
 
 
+def test_one_token_logs_in_by_every_mechanism() -> None:
+    """KIP-48: a broker makes the credentials of a token for each mechanism of SCRAM."""
+    door = Door()
+    for mechanism in MECHANISMS:
+        door.connects()
+        door.logs_in(mechanism=mechanism)
+        assert door.peer.principal.name == "bob"
+
+
 def test_owner_of_another_type_logs_in_as_a_user() -> None:
     """SEC-TOKEN-10: as in 4.3.1; the name may have colons."""
     door = Door()
