@@ -4,7 +4,9 @@ import random
 
 import pytest
 
-from kraft_wire.raft.roles import Candidate, Prospective
+from kraft_wire.raft.effects import ShutdownCompleted
+from kraft_wire.raft.events import ShutdownRequested
+from kraft_wire.raft.roles import Candidate, Prospective, Resigned
 from kraft_wire.wire.generated.vote import VoteRequest
 from tests.raft.cluster import Cluster, Setup
 from tests.raft.small import TIMING, Small, vote_request, vote_response
@@ -99,3 +101,24 @@ def test_pre_votes_of_strangers_are_answered_and_not_remembered() -> None:
     assert not small.role.rivals
     small.answer(mine, vote_response(1, granted=True))
     assert isinstance(small.role, Candidate), "no stranger was let go first"
+
+
+def test_leader_that_stops_begins_no_other_epoch() -> None:
+    """`pollResigned`: "it will remain in the resigned state until the shutdown expires"."""
+    stopping = Small((1, 5), (2, 3)).established()
+    epoch = stopping.quorum.epoch
+    stopping.step(ShutdownRequested(10_000))
+    stopping.pass_ms(9_999)
+    assert isinstance(stopping.role, Resigned)
+    assert stopping.quorum.epoch == epoch
+    assert ShutdownCompleted() in stopping.pass_ms(1)
+
+
+def test_pre_vote_that_a_refused_rival_grants_counts_at_once() -> None:
+    """KIP-996: only its refusal may be of a time at which it still had the leader."""
+    small = Small((1, 5)).prospective()
+    (asked, *_) = small.sent(VoteRequest)
+    epoch = small.quorum.epoch
+    small.ask(vote_request(epoch, asked.node_id, last=(1, 4), pre_vote=True))
+    small.answer(asked, vote_response(epoch, granted=True))
+    assert isinstance(small.role, Candidate)

@@ -148,3 +148,17 @@ def test_second_answer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.ask(leader_of(cluster).id, added_without_wait(cluster))
     with pytest.raises(Broken, match="L6 answered once"):
         cluster.run(400)
+
+
+def test_change_that_is_not_committed_is_answered_at_its_deadline() -> None:
+    """KIP-853: REQUEST_TIMED_OUT after `controller.quorum.request.timeout.ms`, and not later."""
+    leader = Small((1, 2), is_dynamic=True).established()
+    leader.now_ms += 30
+    due_ms = leader.now_ms + TIMING.request_timeout_ms
+    effects = leader.ask(remove_request(3, directory_id(3)))
+    while not (replies := [each for each in effects if isinstance(each, Reply)]):
+        deadline_ms = leader.replica.deadline_ms()
+        assert deadline_ms is not None
+        effects = leader.pass_ms(deadline_ms - leader.now_ms)
+    assert leader.now_ms == due_ms
+    assert [each.response.error_code for each in replies] == [E.REQUEST_TIMED_OUT]  # type: ignore[attr-defined]  # of RemoveRaftVoter

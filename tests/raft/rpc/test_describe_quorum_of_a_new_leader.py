@@ -3,6 +3,7 @@
 import pytest
 
 from kraft_wire.model import Uuid
+from kraft_wire.raft.events import AppendRequested
 from kraft_wire.raft.timing import RaftTiming
 from kraft_wire.wire.generated.describe_quorum import (
     DescribeQuorumRequest,
@@ -80,3 +81,32 @@ def test_an_observer_that_is_silent_for_five_minutes_is_described_no_more() -> N
     fetches(2, 3)
     leading.pass_ms(100)
     assert observers() == [5]
+
+
+def test_a_replica_behind_was_last_caught_up_when_it_had_what_the_leader_had_then() -> None:
+    """`LeaderState.updateFollowerState`: the time of the fetch before, or none at all."""
+    leading = Small((1, 5), (2, 3)).established()
+    log = leading.disk.log
+
+    def fetches_to(end: int) -> None:
+        request = fetch_request(leading.quorum.epoch, end, log.last_epoch, node_id=9)
+        request.max_wait_ms = 0
+        leading.ask(request)
+        leading.step(AppendRequested("more", (b"",), leading.quorum.epoch))
+
+    def caught_up() -> list[int]:
+        """The time of day, which is 0 now; -1: never."""
+        (partition,) = described(leading).topics[0].partitions
+        return [each.last_caught_up_timestamp for each in partition.observers]
+
+    fetches_to(log.log_end_offset - 1)
+    assert caught_up() == [-1]
+    leading.now_ms += 10
+    fetches_to(log.log_end_offset - 1)
+    assert caught_up() == [-10], "it has what the leader had at the fetch before"
+    leading.now_ms += 10
+    fetches_to(log.log_end_offset - 2)
+    assert caught_up() == [-20]
+    leading.now_ms += 10
+    fetches_to(log.log_end_offset)
+    assert caught_up() == [0]

@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.effects import PersistElectionState, Reply, ReplyWithSnapshotSlice
 from kraft_wire.raft.ignored import Ignored
-from kraft_wire.raft.roles import Follower, Prospective
+from kraft_wire.raft.roles import Follower, Leader, Prospective, Resigned
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.describe_quorum import DescribeQuorumRequest
@@ -17,7 +17,7 @@ from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import PartitionData as EndPartition
 from kraft_wire.wire.generated.end_quorum_epoch import TopicData as EndTopic
 from kraft_wire.wire.generated.error_code import ErrorCode as E
-from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
 from kraft_wire.wire.generated.fetch_snapshot import (
     FetchSnapshotRequest,
     PartitionSnapshot,
@@ -31,7 +31,7 @@ from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.message import Message
 from tests.raft.cluster import CLUSTER_ID, address_of, directory_id
 from tests.raft.memory import Snapshot
-from tests.raft.small import TOPIC, Small, begin_request, fetch_request, vote_request
+from tests.raft.small import TIMING, TOPIC, Small, begin_request, fetch_request, vote_request
 
 HAS = ((1, 5), (2, 3))
 """Epoch 1 up to offset 5, epoch 2 up to 8."""
@@ -255,6 +255,12 @@ def test_fetch_snapshot_gets_a_slice_and_counts_as_contact_only() -> None:
     assert [(e.snapshot_id, e.position, e.bytes_max) for e in slices] == [(at, 6, 3)]
     assert slices[0].response.topics[0].partitions[0].size == 10
     assert small.role.progress == {}  # type: ignore[union-attr]  # the leader's
+    small.now_ms += TIMING.check_quorum_timeout_ms - 1
+    small.ask(snapshot_request(3, position=9))
+    small.pass_ms(TIMING.check_quorum_timeout_ms - 1)
+    assert isinstance(small.role, Leader), "one of the two others is in contact"
+    small.pass_ms(1)
+    assert isinstance(small.role, Resigned)
 
 
 BEGINS = [
@@ -391,3 +397,12 @@ def test_request_of_an_unknown_kind_is_ignored() -> None:
     small = Small()
     assert small.ask(MetadataRequest()) == []
     assert small.quorum.ignored[Ignored.UNEXPECTED_KIND] == 1
+
+
+def test_a_fetch_that_is_refused_is_told_no_high_watermark() -> None:
+    """`buildEmptyFetchResponse`: an error comes with `Optional.empty()`."""
+    leading = Small((1, 5), (2, 3)).established()
+    response = leading.reply(fetch_request(leading.quorum.epoch - 1, 8, 1, node_id=2))
+    assert isinstance(response, FetchResponse)
+    (partition,) = response.responses[0].partitions
+    assert (partition.error_code, partition.high_watermark) == (E.FENCED_LEADER_EPOCH, -1)
