@@ -6,7 +6,7 @@ from kraft_wire.model import ElectionState, LeaderEpoch, ReplicaId, Uuid, uuid_t
 from kraft_wire.raft.figures import numbers, state_name, voted_directory
 from kraft_wire.raft.roles import Leader
 from tests.raft.cluster import directory_id
-from tests.raft.small import Small, vote_request
+from tests.raft.small import Small, fetch_request, vote_request
 
 LOG = ((1, 5), (2, 3))
 
@@ -85,6 +85,10 @@ def test_numbers_of_a_leader() -> None:
     assert found["log-end-epoch"] == small.quorum.epoch
     assert found["number-of-voters"] == 3
     assert found["uncommitted-voter-change"] == 0
+    assert found["number-of-observers"] == 0, "voter 3 has not fetched yet"
+    log = small.disk.log
+    small.ask(fetch_request(small.quorum.epoch, log.log_end_offset, log.last_epoch, node_id=9))
+    assert numbers(small.quorum, small.now_ms)["number-of-observers"] == 1
 
 
 def test_each_measure_is_shown_under_its_name() -> None:

@@ -9,6 +9,7 @@ import pytest
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.raft.membership import PendingChange
+from kraft_wire.raft.roles import Leader, Resigned
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest, Listener
 from kraft_wire.wire.generated.api_versions import (
     ApiVersionsRequest,
@@ -148,6 +149,22 @@ def test_second_answer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.ask(leader_of(cluster).id, added_without_wait(cluster))
     with pytest.raises(Broken, match="L6 answered once"):
         cluster.run(400)
+
+
+def test_only_voter_waits_a_whole_period_for_the_second_one() -> None:
+    """KIP-595: check-quorum is of a majority of the voters, so it begins with the second one."""
+    leader = Small((1, 2), voters=(1,), is_dynamic=True)
+    leader.pass_ms(10 * TIMING.check_quorum_timeout_ms)
+    epoch, end = leader.quorum.epoch, leader.disk.log.log_end_offset
+    leader.ask(fetch_request(epoch, end, leader.disk.log.last_epoch, node_id=4))
+    leader.ask(added_by(4))
+    (asked,) = leader.sent(ApiVersionsRequest)
+    leader.answer(asked, versions())
+    assert len(leader.quorum.voters.latest) == 2
+    leader.pass_ms(TIMING.check_quorum_timeout_ms - 1)
+    assert isinstance(leader.role, Leader)
+    leader.pass_ms(1)
+    assert isinstance(leader.role, Resigned)
 
 
 def test_change_that_is_not_committed_is_answered_at_its_deadline() -> None:
