@@ -220,6 +220,12 @@ def test_wait_ends_as_soon_as_the_rule_fires() -> None:
         assert waiting.result(HANG_S) == 1
 
 
+def test_versions_of_a_file_are_one_or_a_range() -> None:
+    """docs/FAULTS.md: "in files `3-13`"; a number alone is that version."""
+    read = read_rules('[{"disconnect": true, "versions": 5}, {"delay": 1, "versions": "3-13"}]')
+    assert [each.selector.versions for each in read] == [(5, 5), (3, 13)]
+
+
 def test_a_rule_that_is_removed_leaves_the_others_in_force() -> None:
     faults = rules()
     first, second, third = (faults.disconnect(api="Produce") for _ in range(3))
