@@ -146,7 +146,7 @@ class PartitionChange:
         """Name the directory of a replica, from where it may lead a partition without a leader.
 
         In 4.3.1 a member of the ISR that names another directory after its broker was unfenced
-        leads only once the broker has come back again; until then nobody does.
+        leads only after the broker's next restart; until then the partition has no leader.
         """
         assert replica in self.before.replicas, replica
         self.directories[replica] = directory

@@ -103,8 +103,8 @@ def _give_up_a_partition(broker: Subject, group_id: str, epoch: int) -> None:
 def classic_member_of_a_consumer_group(broker: Subject, version: int) -> None:
     """A consumer joins a consumer group by JoinGroup: its generation is an epoch of the group.
 
-    Join with ConsumerGroupHeartbeat, then with JoinGroup, subscribed to the same topic: nobody
-    leads, so there is no list of members. The epoch is the next one if the assignment came at once.
+    Join with ConsumerGroupHeartbeat, then with JoinGroup, subscribed to the same topic: without a
+    leader there is no list of members. The epoch is the next one if the assignment came at once.
     """
     group_id, topic, epoch = _consumer_group(broker)
     metadata = subscription(topic.name)
@@ -118,7 +118,7 @@ def classic_member_of_a_consumer_group(broker: Subject, version: int) -> None:
 
 @case("JoinGroup", _SOURCE)
 def other_protocols_in_a_consumer_group(broker: Subject, version: int) -> None:
-    """Members that are no consumers are refused with INCONSISTENT_GROUP_PROTOCOL.
+    """Members of another protocol type are refused with INCONSISTENT_GROUP_PROTOCOL.
 
     Join with ConsumerGroupHeartbeat, then with JoinGroup as "connect".
     """

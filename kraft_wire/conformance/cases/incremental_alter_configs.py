@@ -292,7 +292,7 @@ def settings_of_a_group(broker: Subject, version: int) -> None:
 
 @case("IncrementalAlterConfigs", _SOURCE)
 def unknown_operation(broker: Subject, version: int) -> None:
-    """An operation that is none of the four is refused; Apache Kafka fails over it.
+    """An operation other than the four is refused; Apache Kafka fails over it.
 
     Change retention.ms with operation 9.
     """
@@ -334,7 +334,7 @@ def wrong_settings_of_a_group(broker: Subject, version: int) -> None:
     """A group has only settings of groups, and its session is longer than its heartbeat interval.
 
     Set an unknown key, a setting of topics, session times outside of the broker's bounds, a value
-    that is no number, more standby replicas than the broker allows.
+    other than a number, more standby replicas than the broker allows.
     """
     group_id = broker.group()
     for key, value in (

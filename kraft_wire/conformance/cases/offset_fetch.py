@@ -209,23 +209,30 @@ def member_of_a_streams_group(broker: Subject, version: int) -> None:
     as another member.
     """
     topic = broker.topic()
+    with streams_group(broker) as group_id:
+        epoch = member_epoch(broker, group_id, topology(topic.name))
+        _by_epoch(broker, version, group_id, topic, MEMBER_ID, epoch)
+
+
+def _by_epoch(
+    broker: Subject, version: int, group_id: str, topic: Topic, member_id: str, epoch: int
+) -> None:
+    """Fetch as a member with the next epoch, with its own, and as a member that is not there."""
     wanted = OffsetFetchRequestTopics(partition_indexes=[0])
     if version >= _BY_ID:
         wanted.topic_id = topic.topic_id
     else:
         wanted.name = topic.name
-    with streams_group(broker) as group_id:
-        epoch = member_epoch(broker, group_id, topology(topic.name))
-        for member_id, known, code in (
-            (MEMBER_ID, epoch + 1, ErrorCode.STALE_MEMBER_EPOCH),
-            (MEMBER_ID, epoch, ErrorCode.NONE),
-            ("made-up", epoch, ErrorCode.UNKNOWN_MEMBER_ID),
-        ):
-            group = OffsetFetchRequestGroup(
-                group_id=group_id, member_id=member_id, member_epoch=known, topics=[wanted]
-            )
-            answer = broker.ask(OffsetFetchRequest(groups=[group]), version, OffsetFetchResponse)
-            expect.error(answer, "groups[0].error_code", code)
+    for asking, known, code in (
+        (member_id, epoch + 1, ErrorCode.STALE_MEMBER_EPOCH),
+        (member_id, epoch, ErrorCode.NONE),
+        ("made-up", epoch, ErrorCode.UNKNOWN_MEMBER_ID),
+    ):
+        group = OffsetFetchRequestGroup(
+            group_id=group_id, member_id=asking, member_epoch=known, topics=[wanted]
+        )
+        answer = broker.ask(OffsetFetchRequest(groups=[group]), version, OffsetFetchResponse)
+        expect.error(answer, "groups[0].error_code", code)
 
 
 @case("OffsetFetch", "KIP-709", since=_GROUPS_SINCE)
@@ -286,18 +293,4 @@ def member_of_a_consumer_group(broker: Subject, version: int) -> None:
     """
     group_id, topic = broker.group(), broker.topic()
     epoch = prepared_member(broker, group_id, topic).member_epoch
-    wanted = OffsetFetchRequestTopics(partition_indexes=[0])
-    if version >= _BY_ID:
-        wanted.topic_id = topic.topic_id
-    else:
-        wanted.name = topic.name
-    for member_id, known, code in (
-        (CONSUMER_ID, epoch + 1, ErrorCode.STALE_MEMBER_EPOCH),
-        (CONSUMER_ID, epoch, ErrorCode.NONE),
-        ("made-up", epoch, ErrorCode.UNKNOWN_MEMBER_ID),
-    ):
-        group = OffsetFetchRequestGroup(
-            group_id=group_id, member_id=member_id, member_epoch=known, topics=[wanted]
-        )
-        answer = broker.ask(OffsetFetchRequest(groups=[group]), version, OffsetFetchResponse)
-        expect.error(answer, "groups[0].error_code", code)
+    _by_epoch(broker, version, group_id, topic, CONSUMER_ID, epoch)
