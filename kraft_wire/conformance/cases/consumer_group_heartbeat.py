@@ -200,6 +200,7 @@ def static_member_that_comes_back(broker: Subject, version: int) -> None:
     Join with an instance id, join as another member, leave with epoch -2, join as another member.
     """
     group_id, topic = broker.group(), broker.topic()
+    joined(broker, version, broker.group(), topic)
     request = joining(group_id, topic.name)
     request.instance_id = "the-instance"
     epoch = _accepted(broker, version, request).member_epoch

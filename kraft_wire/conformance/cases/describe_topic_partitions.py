@@ -176,12 +176,14 @@ def wrong_cursors(broker: Subject, version: int) -> None:
 def all_topics(broker: Subject, version: int) -> None:
     """A request without topics describes all of them.
 
-    Create a topic, describe all from it on.
+    Create two topics, describe all from the second partition of the first one on.
     """
-    topic = broker.topic(2).name
+    topic, following = broker.topic(2).name, broker.topic().name
     answer = _describe(broker, version, cursor=(topic, 1), limit=1)
     found = _partitions(answer)
     expect.true(found == [(topic, 1)], f"partition 1 of {topic}", found, "topics")
+    expect.equal(answer, "next_cursor.topic_name", following)
+    expect.equal(answer, "next_cursor.partition_index", 0)
 
 
 @case("DescribeTopicPartitions", _SOURCE)
