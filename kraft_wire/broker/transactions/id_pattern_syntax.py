@@ -14,6 +14,7 @@ __all__ = ["InvalidPattern", "PatternParser", "Program", "Step"]
 _REPEATS_MAX: Final = 1_000
 """RE2's own limit."""
 _PROGRAM_MAX: Final = 10_000
+"""Steps of a program, and ranges of a class: a client chooses the pattern."""
 _DEPTH_MAX: Final = 50
 _LAST: Final = chr(0x10FFFF)
 _CLASSES: Final = {
@@ -37,6 +38,7 @@ _POSIX_CLASSES: Final = {
     "word": _CLASSES["w"],
     "xdigit": [("0", "9"), ("A", "F"), ("a", "f")],
 }
+_POSIX_END: Final = ":]"
 _PLACES: Final = {"A": "^", "z": "$"}
 """Escapes of the beginning and the end of an id."""
 _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
@@ -49,7 +51,6 @@ _NUMBER: Final = re.compile(
     r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,8})\}|(0[0-7]{0,2}|[1-7][0-7]{1,2})"
 )
 """The number of a character, behind its backslash: hexadecimal or octal."""
-_POSIX_CLASS: Final = re.compile(r"\[:(\^?)(.*?):\]")
 
 _Ranges = list[tuple[str, str]]
 
@@ -78,6 +79,8 @@ class PatternParser:
         self._at = 0
         self._depth = 0
         self._names: set[str] = set()
+        self._last_posix_end = pattern.rfind(_POSIX_END)
+        """Looked for once: a class may have many beginnings without an end."""
 
     @property
     def is_at_end(self) -> bool:
@@ -91,6 +94,8 @@ class PatternParser:
             other = self._sequence()
             split = Step(jumps=(1, len(program) + 2))
             program = [split, *program, Step(jumps=(len(other) + 1,)), *other]
+            if len(program) > _PROGRAM_MAX:
+                raise InvalidPattern
         return program
 
     def _sequence(self) -> Program:
@@ -106,8 +111,11 @@ class PatternParser:
 
     def _quoted(self) -> Program:
         """Read characters that stand for themselves; only the last one may be repeated."""
-        text, end, _ = self._pattern[self._at :].partition("\\E")
-        self._at += len(text) + len(end)
+        end = self._pattern.find("\\E", self._at)
+        text = self._pattern[self._at : end if end >= 0 else len(self._pattern)]
+        if len(text) > _PROGRAM_MAX:
+            raise InvalidPattern
+        self._at = end + 2 if end >= 0 else len(self._pattern)
         program: Program = [Step([(each, each)]) for each in text]
         return program[:-1] + self._repeated(program[-1:]) if program else program
 
@@ -188,18 +196,26 @@ class PatternParser:
         is_negated = self._take("^")
         ranges: _Ranges = []
         while not ranges or self._peek() != "]":
-            ranges += self._class_item()
+            ranges += self._posix_class() or self._class_item()
+            if len(ranges) > _PROGRAM_MAX:
+                raise InvalidPattern
         self._next()
         return _complement(ranges) if is_negated else ranges
 
+    def _posix_class(self) -> _Ranges | None:
+        """Read `[:name:]` or `[:^name:]`, None where neither begins."""
+        begins = self._pattern.startswith("[:", self._at)
+        if not begins or self._last_posix_end < self._at + 2:
+            return None
+        end = self._pattern.find(_POSIX_END, self._at + 2)
+        name = self._pattern[self._at + 2 : end]
+        ranges = _POSIX_CLASSES.get(name.removeprefix("^"))
+        if ranges is None:
+            raise InvalidPattern
+        self._at = end + len(_POSIX_END)
+        return _complement(ranges) if name.startswith("^") else list(ranges)
+
     def _class_item(self) -> _Ranges:
-        posix = _POSIX_CLASS.match(self._pattern, self._at)
-        if posix is not None:
-            self._at = posix.end()
-            if posix[2] not in _POSIX_CLASSES:
-                raise InvalidPattern
-            ranges = list(_POSIX_CLASSES[posix[2]])
-            return _complement(ranges) if posix[1] else ranges
         first = self._next()
         low = self._escaped() if first == "\\" else [(first, first)]
         is_range = self._pattern[self._at : self._at + 1] == "-"

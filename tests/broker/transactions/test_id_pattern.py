@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from itertools import product
 
 import pytest
@@ -99,6 +100,16 @@ CLASSES = (
 )
 OF_RE2 = (
     *(f"[[:{name}:]]" for name in CLASSES),
+    *(
+        "[[:",
+        "[[:]",
+        "[[:a]",
+        "[[::]]",
+        "[[:^:]]",
+        "[[:al\npha:]]",
+        "[[:[:digit:]]",
+        "[[:x[:digit:]",
+    ),
     *("[[:alpha:][:digit:]]", "[^[:alpha:]]", "[[:alpha:]-]", "[[:alpha:]", "[[a]]", "[[.a.]]"),
     *(r"\Q.\E", r"\Qa.", r"\Qab\E+", r"\Q\E", r"a\Q\Eb", r"[\Qa\E]", r"\E"),
     *(r"\Aa\z", r"a\A", r"\z", r"[\A]", r"\A*a", r"\Z"),
@@ -106,6 +117,7 @@ OF_RE2 = (
     *(r"\141", r"\0", r"\08", r"\1", r"\18", r"\17", r"\777", r"[\141]"),
     *("(?P<n>a)", "(?<n>a)", "(?P<>a)", "(?P<n-m>a)", "(?P=n)", "(?<=a)b"),
 )
+MEMORY_MAX_BYTES = 16_000_000
 ASCII = [chr(each) for each in range(128)]
 
 
@@ -123,3 +135,30 @@ def test_syntax_is_that_of_re2(pattern: str) -> None:
     assert matcher is not None
     for text in (*ASCII, *SHORT_TEXTS, ".", "abb", "a.", "\U0010ffff"):
         assert matcher(text) == (theirs.fullmatch(text) is not None), text
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\Q" + "a" * 1_000_000,
+        "[" + "a" * 1_000_000 + "]",
+        "[" + "[:" * 1_000_000 + "x]",
+        "a|" * 300_000,
+    ],
+    ids=["quoted", "class", "beginnings of classes", "alternatives"],
+)
+def test_longer_patterns_than_a_program_has_steps_are_refused_at_once(pattern: str) -> None:
+    """A request of 100 MB may have one: its time must not be squared, its memory not multiplied."""
+    tracemalloc.start()
+    try:
+        assert id_matcher(pattern) is None
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < MEMORY_MAX_BYTES
+
+
+def test_many_empty_quotes_are_read_in_one_pass() -> None:
+    matcher = id_matcher(r"\Q\E" * 500_000 + "a")
+    assert matcher is not None
+    assert (matcher("a"), matcher("b")) == (True, False)
