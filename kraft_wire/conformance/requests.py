@@ -1,11 +1,19 @@
 """Requests that many cases send: one topic, one partition, by name or by id as the version asks."""
 
+import struct
 from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.crc32c import crc32c
+from kraft_wire.wire.generated.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     FetchPartition,
@@ -36,6 +44,8 @@ __all__ = [
     "MAX_TIMESTAMP",
     "TIMESTAMP_MS",
     "batch",
+    "checksummed",
+    "deleted_below",
     "fetch",
     "fetch_partition",
     "fetched",
@@ -59,6 +69,8 @@ TIMESTAMP_MS: Final = 1_700_000_000_000
 _PRODUCE_BY_ID: Final = 13
 _FETCH_BY_ID: Final = 13
 _WAIT_MS: Final = 5_000
+_CRC_AT: Final = 17
+_CHECKED_FROM: Final = 21
 
 
 def batch(
@@ -85,6 +97,12 @@ def batch(
             is_transactional=is_transactional,
         )
     )
+
+
+def checksummed(records: bytearray) -> bytes:
+    """Return a batch that was changed, with the checksum of what it is now."""
+    struct.pack_into(">I", records, _CRC_AT, crc32c(bytes(records[_CHECKED_FROM:])))
+    return bytes(records)
 
 
 def produce(
@@ -125,6 +143,15 @@ def written(broker: Subject, topic: Topic, *batches: bytes, partition: int = 0) 
         expect.error(answer, produce_partition("error_code"), ErrorCode.NONE)
         offsets.append(answer.responses[0].partition_responses[0].base_offset)
     return offsets
+
+
+def deleted_below(broker: Subject, topic: Topic, offset: int) -> None:
+    """Delete the records of partition 0 below an offset. Errors: Mismatch if it is refused."""
+    wanted = DeleteRecordsPartition(partition_index=0, offset=offset)
+    topics = [DeleteRecordsTopic(name=topic.name, partitions=[wanted])]
+    request = DeleteRecordsRequest(topics=topics, timeout_ms=_WAIT_MS)
+    answer = broker.prepare(request, DeleteRecordsResponse)
+    expect.error(answer, "topics[0].partitions[0].error_code", ErrorCode.NONE)
 
 
 def fetch(

@@ -108,8 +108,8 @@ def test_broker_that_named_no_directories_has_all_of_them() -> None:
 def test_partition_without_a_leader_elects_the_replica_whose_directory_is_named() -> None:
     """Broker 2, alone in the ISR, comes back with another directory, and names it later.
 
-    4.3.1 (ReplicationControlManager, handleAssignReplicasToDirs) elects nobody until the broker has
-    been fenced and unfenced again, although it would have if the directory had been named before.
+    In 4.3.1 (`ReplicationControlManager.handleAssignReplicasToDirs`) the partition has no leader
+    until the broker is fenced and unfenced again.
     """
     cluster = cluster_of_two()
     assert assign(cluster, FIRST, "t", 0, 1) == [E.NONE, E.NONE]

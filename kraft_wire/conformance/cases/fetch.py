@@ -5,16 +5,17 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.requests import batch, fetch, fetch_partition, fetched, written
+from kraft_wire.conformance.requests import (
+    batch,
+    deleted_below,
+    fetch,
+    fetch_partition,
+    fetched,
+    written,
+)
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
 from kraft_wire.wire.compression.codecs import Compression
-from kraft_wire.wire.generated.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopic,
-)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     FetchRequest,
@@ -416,10 +417,7 @@ def epoch_below_the_log_start(broker: Subject, version: int) -> None:
     """
     topic = broker.topic()
     written(broker, topic, batch(b"a"), batch(b"b"), batch(b"c"))
-    wanted = DeleteRecordsPartition(partition_index=0, offset=2)
-    topics = [DeleteRecordsTopic(name=topic.name, partitions=[wanted])]
-    deletion = DeleteRecordsRequest(topics=topics, timeout_ms=5000)
-    broker.prepare(deletion, DeleteRecordsResponse)
+    deleted_below(broker, topic, 2)
     request = fetch(topic, version, last_fetched_epoch=0)
     answer = _answer(broker, version, request)
     expect.error(answer, fetch_partition("error_code"), ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -542,9 +540,7 @@ def records_that_were_deleted(broker: Subject, version: int) -> None:
     """
     topic = broker.topic()
     written(broker, topic, batch(b"a"), batch(b"b"), batch(b"c"))
-    wanted = DeleteRecordsPartition(partition_index=0, offset=2)
-    topics = [DeleteRecordsTopic(name=topic.name, partitions=[wanted])]
-    broker.prepare(DeleteRecordsRequest(topics=topics, timeout_ms=5000), DeleteRecordsResponse)
+    deleted_below(broker, topic, 2)
     answer = _answer(broker, version, fetch(topic, version, 1))
     expect.error(answer, _CODE, ErrorCode.OFFSET_OUT_OF_RANGE)
     answer = _answer(broker, version, fetch(topic, version, 2))

@@ -12,6 +12,7 @@ from kraft_wire.conformance.case import case
 from kraft_wire.conformance.connection import Connection
 from kraft_wire.conformance.requests import (
     batch,
+    checksummed,
     fetch,
     fetch_partition,
     produce,
@@ -19,7 +20,6 @@ from kraft_wire.conformance.requests import (
     written,
 )
 from kraft_wire.conformance.subject import Subject
-from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchResponse, ReplicaState
@@ -39,8 +39,6 @@ _NO_BROKER: Final = 9_999_999
 _BURST: Final = 200
 _CONNECTIONS: Final = 50
 
-_CHECKED_FROM: Final = 21
-_CRC_AT: Final = 17
 _LAST_OFFSET_DELTA_AT: Final = 23
 _COUNT_AT: Final = 57
 _LENGTH_AT: Final = 8
@@ -198,8 +196,7 @@ def _lying(at: int, value: int) -> bytes:
     """Return a batch with another number in its header, and the checksum of that."""
     records = bytearray(batch(b"a" * 50))
     struct.pack_into(">i", records, at, value)
-    struct.pack_into(">I", records, _CRC_AT, crc32c(bytes(records[_CHECKED_FROM:])))
-    return bytes(records)
+    return checksummed(records)
 
 
 def _refused(broker: Subject, version: int, records: bytes, *codes: ErrorCode) -> None:
@@ -256,9 +253,8 @@ def endless_record_length(broker: Subject, version: int) -> None:
     """
     records = bytearray(batch(b"a" * 50))
     records[_COUNT_AT + 4 : _COUNT_AT + 15] = b"\xff" * 11
-    struct.pack_into(">I", records, _CRC_AT, crc32c(bytes(records[_CHECKED_FROM:])))
     codes = ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR
-    _refused(broker, version, bytes(records), *codes)
+    _refused(broker, version, checksummed(records), *codes)
 
 
 @case("Produce", _VALIDATION, since=3)

@@ -4,7 +4,7 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.requests import batch, written
+from kraft_wire.conformance.requests import batch, deleted_below, written
 from kraft_wire.conformance.share_members import (
     MEMBER_ID,
     OTHER_MEMBER_ID,
@@ -22,14 +22,8 @@ from kraft_wire.conformance.share_records import (
     records_of_a_group,
     share_fetch,
 )
-from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.transactions import ended, new_producer, written_in
-from kraft_wire.wire.generated.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopic,
-)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_fetch import (
     ForgottenTopic,
@@ -382,7 +376,7 @@ def deleted_records(broker: Subject, version: int) -> None:
     """
     with records_of_a_group(broker) as (group_id, topic):
         expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 2, 1))
-        _delete_below(broker, topic, 2)
+        deleted_below(broker, topic, 2)
         request = share_fetch(group_id, 1, topic, (0, 2, [RELEASE]), max_wait_ms=500)
         _expect_next(broker, version, request, (2, 2, 2))
 
@@ -395,19 +389,11 @@ def records_deleted_before_a_fetch(broker: Subject, version: int) -> None:
     """
     topic = broker.topic()
     written(broker, topic, batch(b"a"), batch(b"b"), batch(b"c"))
-    _delete_below(broker, topic, 1)
+    deleted_below(broker, topic, 1)
     with share_group(broker, {"share.auto.offset.reset": "earliest"}) as group_id:
         member_epoch(broker, group_id, topic)
         request = share_fetch(group_id, 0, topic, max_wait_ms=500)
         _expect_next(broker, version, request, (1, 2, 1))
-
-
-def _delete_below(broker: Subject, topic: Topic, offset: int) -> None:
-    wanted = DeleteRecordsPartition(partition_index=0, offset=offset)
-    topics = [DeleteRecordsTopic(name=topic.name, partitions=[wanted])]
-    request = DeleteRecordsRequest(topics=topics, timeout_ms=5000)
-    done = broker.prepare(request, DeleteRecordsResponse)
-    expect.error(done, "topics[0].partitions[0].error_code", ErrorCode.NONE)
 
 
 def _expect_next(
