@@ -18,6 +18,7 @@ from kraft_wire.wire.generated.broker_registration import (
     Feature,
     Listener,
 )
+from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kraft_wire.wire.generated.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -135,6 +136,12 @@ def _metadata(node: InProcessNode, count: int) -> Iterable[bytes]:
     return _same(node, MetadataRequest(topics=topics), 12)
 
 
+def _await_coordinator(node: InProcessNode) -> None:
+    found: Any = node.ask(FindCoordinatorRequest(key=_GROUP), 3)
+    while found.error_code != 0:
+        found = node.ask(FindCoordinatorRequest(key=_GROUP), 3)
+
+
 def _join(node: InProcessNode) -> Any:
     protocol = JoinGroupRequestProtocol(name="range", metadata=b"subscription")
     joining = JoinGroupRequest(
@@ -144,9 +151,7 @@ def _join(node: InProcessNode) -> Any:
         protocol_type="consumer",
         protocols=[protocol],
     )
-    found: Any = node.ask(FindCoordinatorRequest(key=_GROUP), 3)
-    while found.error_code != 0:
-        found = node.ask(FindCoordinatorRequest(key=_GROUP), 3)
+    _await_coordinator(node)
     joined: Any = node.ask(joining, 3)
     assert joined.error_code == 0, joined
     share = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"assignment")
@@ -167,6 +172,28 @@ def _heartbeat(node: InProcessNode, count: int) -> Iterable[bytes]:
         group_id=_GROUP, generation_id=joined.generation_id, member_id=joined.member_id
     )
     return _same(node, request, 4)
+
+
+def _consumer_group_heartbeat(node: InProcessNode, count: int) -> Iterable[bytes]:
+    """A member that has all of its target, and says nothing new."""
+    _create(node, _TOPIC)
+    _await_coordinator(node)
+    member_id = "vK0CJWJjQ7Wv0zDvX1pZtA"
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id=_GROUP,
+        member_id=member_id,
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=[_TOPIC],
+        topic_partitions=[],
+    )
+    joined: Any = node.ask(joining, 1)
+    assert joined.error_code == 0, joined
+    assert joined.assignment.topic_partitions, joined
+    request = ConsumerGroupHeartbeatRequest(
+        group_id=_GROUP, member_id=member_id, member_epoch=joined.member_epoch
+    )
+    return _same(node, request, 1)
 
 
 def _offset_commit(node: InProcessNode, count: int) -> Iterable[bytes]:
@@ -259,6 +286,7 @@ CASES: Final[dict[str, Prepare]] = {
     "ApiVersions": _api_versions,
     "Metadata, 10 topics": _metadata,
     "Heartbeat": _heartbeat,
+    "ConsumerGroupHeartbeat": _consumer_group_heartbeat,
     "OffsetCommit": _offset_commit,
     "follower fetch": _follower_fetch,
     "quorum append": _quorum_append,

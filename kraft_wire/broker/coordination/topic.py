@@ -4,7 +4,7 @@ The topic is created when the first client looks for a coordinator. Until it exi
 COORDINATOR_NOT_AVAILABLE and retry.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import iter_unpack
 from typing import Final
 
@@ -41,9 +41,14 @@ class CoordinatorTopic:
 def java_string_hash(text: str) -> int:
     """Return what Java's `String.hashCode` returns: over UTF-16 units, as a signed int32."""
     value = 0
-    for (unit,) in iter_unpack(">H", text.encode("utf-16-be", "surrogatepass")):
+    for unit in text.encode() if text.isascii() else _utf16_units(text):
         value = (value * 31 + unit) & 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
+
+
+def _utf16_units(text: str) -> Iterator[int]:
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    return (unit for (unit,) in iter_unpack(">H", encoded))
 
 
 def key_partition(key: str, partition_count: int) -> int:

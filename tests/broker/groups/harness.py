@@ -339,6 +339,7 @@ class Harness:
         version: int,
         *,
         client_id: str | None = "client",
+        client_host: str = "127.0.0.1",
         connection: int = 1,
     ) -> Reply:
         """Send a request as the bytes of a version."""
@@ -354,7 +355,7 @@ class Harness:
             now_ms=self.now_ms,
             wall_ms=self.wall_ms,
             client_id=client_id,
-            client_host="127.0.0.1",
+            client_host=client_host,
             listener="PLAINTEXT",
             principal=ANONYMOUS,
         )

@@ -282,6 +282,37 @@ def test_nothing_changes_if_the_records_cannot_be_written() -> None:
     assert send(harness, staying(2)).error == ErrorCode.GROUP_ID_NOT_FOUND
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rack_id", "rack"),
+        ("rebalance_timeout_ms", 7_000),
+        ("server_assignor", "range"),
+        ("subscribed_topic_names", ["other", "topic"]),
+        ("subscribed_topic_regex", "top.*"),
+    ],
+)
+def test_a_heartbeat_may_change_one_field_alone(field: str, value: Any) -> None:
+    """As the builder of 4.3.1's members: what is given counts, null keeps what was."""
+    harness = with_topic()
+    send(harness, joining())
+    assert send(harness, staying(2)).error == ErrorCode.NONE
+    assert send(harness, staying(2, **{field: value})).error == ErrorCode.NONE
+    found = getattr(group_in(harness).members["member"], field)
+    assert (list(found) if isinstance(found, tuple) else found) == value
+
+
+@pytest.mark.parametrize("sender", [{"client_id": "renamed"}, {"client_host": "127.0.0.2"}])
+def test_a_member_is_known_by_its_newest_client(sender: dict[str, str]) -> None:
+    """4.3.1 takes client id and address from each heartbeat, and writes them if they changed."""
+    harness = with_topic()
+    send(harness, joining())
+    harness.send(staying(2), 1, **sender)
+    member = group_in(harness).members["member"]
+    assert member.client_id == sender.get("client_id", "client")
+    assert member.client_host == "/" + sender.get("client_host", "127.0.0.1")
+
+
 def test_offsets_are_committed_by_epoch() -> None:
     """848-OFF-01, 848-OFF-02, 848-OFF-03, 848-OFF-05."""
     harness = with_topic()

@@ -243,6 +243,8 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
 def _describe(walk: Walk, request: ConsumerGroupHeartbeatRequest, client: Client) -> None:
     """Apply the member's fields in the request; null means unchanged."""
     former = walk.former
+    if _says_nothing_new(request, client, former):
+        return
     names = former.subscribed_topic_names
     if request.subscribed_topic_names is not None:
         names = use_names(walk, request.subscribed_topic_names)
@@ -261,6 +263,23 @@ def _describe(walk: Walk, request: ConsumerGroupHeartbeatRequest, client: Client
         client_id=client.client_id,
         client_host=client.host,
         classic_metadata=None,
+    )
+
+
+def _says_nothing_new(
+    request: ConsumerGroupHeartbeatRequest, client: Client, former: ConsumerMember
+) -> bool:
+    """Whether the member stays as it is: most heartbeats are so."""
+    return (
+        request.instance_id in (None, former.instance_id)
+        and request.rack_id is None
+        and request.server_assignor is None
+        and request.rebalance_timeout_ms == _UNCHANGED
+        and request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and client.client_id == former.client_id
+        and client.host == former.client_host
+        and former.classic_metadata is None
     )
 
 

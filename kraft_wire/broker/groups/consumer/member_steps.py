@@ -14,7 +14,6 @@ from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
 from kraft_wire.broker.groups.assignors.spec import AssignmentFailed, Target
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
-from kraft_wire.broker.groups.consumer.group_settings import assignment_interval_ms
 from kraft_wire.broker.groups.consumer.member import ConsumerMember, MemberState
 from kraft_wire.broker.groups.consumer.reconciliation import Owned, Reconciliation, reconciled
 from kraft_wire.broker.groups.consumer.records import (
@@ -106,7 +105,7 @@ def take_place(walk: Walk, holder_id: str) -> None:
 
 def subscribe(walk: Walk, at: ClockReading) -> Refusal | None:
     """Note what the member subscribes to now; INVALID_REGULAR_EXPRESSION."""
-    if walk.member != walk.former:
+    if walk.member is not walk.former and walk.member != walk.former:
         walk.records.append(member_record(walk.group.group_id, walk.member))
     change = regex_change(walk.shard, walk.group, walk.former, walk.member, at)
     if isinstance(change, Refusal):
@@ -167,8 +166,7 @@ def retarget(
     UNKNOWN_SERVER_ERROR, as in Kafka, if the assignor fails.
     """
     group, env = walk.group, walk.shard.env
-    interval_ms = assignment_interval_ms(env, group.group_id)
-    if not is_target_due(group, walk.epoch, interval_ms, at.wall_ms):
+    if not is_target_due(env, group, walk.epoch, at.wall_ms):
         return group.assignment_epoch, last_target(group, walk.member)
     if is_homogeneous is None:
         # As in Kafka, a new member without topics does not count yet.

@@ -97,6 +97,8 @@ def regex_change(
 
 def _used(group: ConsumerGroup, old: str | None, new: str | None) -> tuple[str, ...]:
     """Return the expressions of all members, with one member as it will be."""
+    if not len(group.regex_users) and not new:
+        return ()
     counts = group.regex_users.copy()
     if old:
         counts.add(old, -1)

@@ -10,10 +10,12 @@ from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.assignors.names import ASSIGNORS
 from kraft_wire.broker.groups.assignors.spec import GroupSpec, MemberSpec, Target, same_target
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.group_settings import assignment_interval_ms
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.records import target_epoch_record, target_record
 from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.consumer.subscriptions import names_of
+from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.broker.groups.target_times import may_compute_targets
 from kraft_wire.metadata.image import MetadataImage
@@ -29,10 +31,11 @@ __all__ = [
 ]
 
 
-def is_target_due(group: ConsumerGroup, epoch: int, interval_ms: int, wall_ms: int) -> bool:
+def is_target_due(env: GroupEnvironment, group: ConsumerGroup, epoch: int, wall_ms: int) -> bool:
     """Whether the targets are older than the epoch, and may be computed again now."""
     if group.assignment_epoch >= epoch:
         return False
+    interval_ms = assignment_interval_ms(env, group.group_id)
     return may_compute_targets(group.assignment_timestamp_ms, interval_ms, wall_ms)
 
 
