@@ -190,7 +190,9 @@ class MetadataFold:
     def _configure(self, record: ConfigRecord) -> None:
         if record.name != _POLICIES.get(record.resource_type):
             return
-        compacts = _COMPACT in (record.value or "").split(",")
+        # as brokers read a list: "delete, compact" compacts too
+        policies = [each.strip() for each in (record.value or "").split(",")]
+        compacts = _COMPACT in policies
         if record.resource_type == BROKER_RESOURCE:
             self.facts.all_compacted |= compacts
         elif compacts:

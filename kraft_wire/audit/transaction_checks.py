@@ -73,7 +73,12 @@ class _Producer:
     last_sequence: int = _NOTHING
     last_offset: int = _NOTHING
     is_whole: bool = True
-    """Whether all of its batches are there."""
+    """Whether all batches of its transaction are there."""
+    knows_last: bool = True
+    """Whether its last sequence and offset are those of the batches so far.
+
+    They may be of a batch before the beginning of the log.
+    """
 
 
 class _Fold:
@@ -96,9 +101,11 @@ class _Fold:
         producer_id = int(batches.producer_id[row])
         producer = self.producers.get(producer_id)
         if producer is None:
-            producer = self.producers[producer_id] = _Producer(is_whole=self._is_whole)
+            producer = _Producer(is_whole=self._is_whole, knows_last=self._is_whole)
+            self.producers[producer_id] = producer
         epoch = int(batches.producer_epoch[row])
         if epoch != producer.epoch:
+            producer.knows_last |= producer.epoch != _NOTHING
             producer.epoch, producer.last_sequence, producer.last_offset = epoch, _NOTHING, _NOTHING
         if batches.is_control[row]:
             self._end(row, producer_id, producer)
@@ -106,6 +113,7 @@ class _Fold:
         width = int(batches.last_offset[row] - batches.base_offset[row])
         producer.last_sequence = (int(batches.base_sequence[row]) + width) % (1 << 31)
         producer.last_offset = int(batches.last_offset[row])
+        producer.knows_last = True
         if batches.is_transactional[row]:
             self.open.setdefault(producer_id, row)
 
@@ -181,7 +189,10 @@ def _snapshot_findings(
                 yield _about(layout, name, begin, NOWHERE, detail)
                 return
             continue  # an idle producer expires
-        right = (producer_id, producer.epoch, producer.last_sequence, producer.last_offset, begin)
+        last = (producer.last_sequence, producer.last_offset)
+        if not producer.knows_last:
+            last = (entry[2], entry[3])
+        right = (producer_id, producer.epoch, *last, begin)
         if entry != right:
             detail = f"producer {producer_id}: {entry[1:]}, the log has {right[1:]}"
             yield _about(layout, name, max(begin, producer.last_offset), NOWHERE, detail)

@@ -114,6 +114,7 @@ def test_topic_that_is_removed_is_forgotten_and_may_come_again() -> None:
     [
         (policy("compact"), {"t"}, False),
         (policy("delete,compact"), {"t"}, False),
+        (policy("delete, compact "), {"t"}, False),
         (policy("delete"), set(), False),
         (policy("compacted"), set(), False),
         (policy(None), set(), False),

@@ -47,16 +47,20 @@ class Directory:
             if (known := self.data.producer_states.get(producer_id)) is None
             else (known.last_sequence + 1)
         )
-        self._append(
-            self.data,
+        self.add(
             batch_bytes(
                 end, producer_id=producer_id, sequence=sequence, transactional=is_transactional
-            ),
+            )
         )
 
-    def end(self, producer_id: int, *, abort: bool) -> None:
+    def end(self, producer_id: int, *, abort: bool, epoch: int = 0) -> None:
         end = self.data.log_end_offset
-        self._append(self.data, marker_bytes(end, producer_id=producer_id, abort=abort))
+        marker = marker_bytes(end, producer_id=producer_id, abort=abort, producer_epoch=epoch)
+        self.add(marker)
+
+    def add(self, data: bytes) -> None:
+        """Append a batch to the partition of data."""
+        self._append(self.data, data)
 
     def coordinate(
         self, name: str, producer_id: int, state: TransactionState, start_ms: int = 0
@@ -131,6 +135,25 @@ def test_a_directory_without_a_fault_has_no_finding(directory: Directory) -> Non
     assert len(list(directory.path.glob("t-0/*.snapshot"))) == 3
 
 
+def test_a_producer_is_as_its_snapshot_has_it_after_a_wrap_and_a_new_epoch(
+    directory: Directory,
+) -> None:
+    """KIP-98: sequence 0 follows 2^31 - 1. KIP-890: a marker may have the next epoch."""
+    directory.add(batch_bytes(0, count=2, producer_id=1, sequence=(1 << 31) - 1))
+    directory.write(2)
+    directory.end(2, abort=False, epoch=1)
+    assert directory.audit() == []
+
+
+def test_an_aborted_transaction_is_stable_up_to_the_oldest_open_one(directory: Directory) -> None:
+    for producer_id in (1, 2, 3):
+        directory.write(producer_id)
+    directory.end(3, abort=True)
+    directory.coordinate("first", 1, TransactionState.ONGOING, NOW_MS)
+    directory.coordinate("second", 2, TransactionState.ONGOING, NOW_MS)
+    assert directory.audit() == []
+
+
 Spoil = Callable[[Directory], None]
 
 
@@ -162,7 +185,14 @@ def flip(name: str) -> Spoil:
     return spoil
 
 
-FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 4, 6))
+def cut(name: str) -> Spoil:
+    def spoil(directory: Directory) -> None:
+        directory.file(name).write_bytes(directory.file(name).read_bytes()[:-1])
+
+    return spoil
+
+
+FIRST, SECOND, THIRD, END = (f"{base:020d}" for base in (0, 4, 6, 10))
 
 
 @pytest.mark.parametrize(
@@ -172,6 +202,7 @@ FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 4, 6))
         (put(f"{SECOND}.txnindex", (2, 0, 4, 5)), "index", f"{SECOND}.txnindex", "matches no"),
         (put(f"{SECOND}.txnindex", (2, 1, 4, 9)), "index", f"{SECOND}.txnindex", "matches no"),
         (put(f"{THIRD}.txnindex", (2, 7, 8, 9), (1, 5, 9, 9)), "index", f"{THIRD}.txnindex", "no"),
+        (cut(f"{FIRST}.txnindex"), "index", f"{FIRST}.txnindex", "33 bytes are not whole entries"),
         (flip(f"{SECOND}.snapshot"), "producer", f"{SECOND}.snapshot", "CRC"),
         (
             exchange(f"{THIRD}.snapshot", f"{SECOND}.snapshot"),
@@ -180,6 +211,10 @@ FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 4, 6))
                 f"{THIRD}.snapshot",
                 "producer 1: (0, 0, 0, -1), the log has (0, 1, 5, 5)",
             ),
+        ),
+        (
+            exchange(f"{END}.snapshot", f"{THIRD}.snapshot"),
+            *("producer", f"{END}.snapshot", "producer 1: (0, 1, 5, 5), the log has (0, 1, 5, -1)"),
         ),
     ],
 )
@@ -200,6 +235,41 @@ def test_the_index_of_the_last_segment_may_lag(directory: Directory) -> None:
     directory.audit()
     remove(f"{THIRD}.txnindex")(directory)
     assert audited(directory.path) == []
+
+
+def test_an_entry_that_lacks_before_another_is_missing_in_the_last_segment_too(
+    directory: Directory,
+) -> None:
+    """Entries are saved in the order of the log: only the newest ones may lag."""
+    for _ in range(2):
+        directory.write(1)
+        directory.end(1, abort=True)
+    assert directory.audit() == []
+    put(f"{FIRST}.txnindex", (1, 2, 3, 4))(directory)
+    (finding,) = audited(directory.path)
+    assert finding.detail == "the aborted transaction (1, 0, 1, 2) is missing"
+
+
+def test_a_wrong_entry_is_told_with_its_place_in_the_index(directory: Directory) -> None:
+    with_three_segments(directory)
+    directory.audit()
+    put(f"{THIRD}.txnindex", (2, 7, 8, 9), (1, 5, 9, 9))(directory)
+    (finding,) = audited(directory.path)
+    assert (finding.offset, finding.position) == (9, 34)
+
+
+def test_a_log_without_its_first_records_is_judged_by_what_began_in_the_rest(
+    directory: Directory,
+) -> None:
+    """Of producer 2 a transaction began in the records that are gone, and another one later."""
+    with_three_segments(directory)
+    directory.data.roll(1)
+    directory.data.update_high_watermark(directory.data.log_end_offset)
+    directory.data.remove_first_segments(1)
+    assert directory.audit() == []
+    remove(f"{THIRD}.txnindex")(directory)
+    (finding,) = audited(directory.path)
+    assert finding.detail == "the aborted transaction (2, 7, 8, 9) is missing"
 
 
 def test_a_marker_that_ends_nothing_is_a_note(directory: Directory) -> None:
@@ -235,6 +305,16 @@ def test_a_transaction_that_no_coordinator_knows_hangs(directory: Directory) -> 
     )
     assert "whose ended lacks this partition" in found[1].detail
     assert "which belongs to no transactional id" in found[3].detail
+
+
+def test_a_transaction_with_new_data_does_not_hang_however_long_ago_it_began(
+    directory: Directory,
+) -> None:
+    """The coordinator's records that were read may be older than the data."""
+    directory.write(1)
+    directory.add(batch_bytes(1, producer_id=1, sequence=1, transactional=True, timestamp=NOW_MS))
+    directory.coordinate("other", 2, TransactionState.COMPLETE_ABORT)
+    assert directory.audit() == []
 
 
 def test_without_the_coordinators_records_nothing_is_said_to_hang(directory: Directory) -> None:

@@ -73,7 +73,14 @@ def batch_bytes(
     )
 
 
-def marker_bytes(offset: int, *, producer_id: int, abort: bool, timestamp: int = 5000) -> bytes:
+def marker_bytes(
+    offset: int,
+    *,
+    producer_id: int,
+    abort: bool,
+    timestamp: int = 5000,
+    producer_epoch: int = 0,
+) -> bytes:
     """An end-of-transaction marker of coordinator epoch 3."""
     record = Record(
         bytes([0, 0, 0, 0 if abort else 1]), b"\x00\x00\x00\x00\x00\x03", timestamp=timestamp
@@ -84,7 +91,7 @@ def marker_bytes(offset: int, *, producer_id: int, abort: bool, timestamp: int =
             base_offset=offset,
             partition_leader_epoch=0,
             producer_id=producer_id,
-            producer_epoch=0,
+            producer_epoch=producer_epoch,
             is_transactional=True,
             is_control=True,
         )
