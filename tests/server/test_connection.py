@@ -84,6 +84,18 @@ def test_bytes_that_the_peer_took_do_not_count() -> None:
     assert not host.watches_writes
 
 
+def test_a_last_answer_that_is_still_awaited_is_sent_before_the_end() -> None:
+    """A node that stops has a request in hand, and the client is slow to take an earlier answer."""
+    connection, host, wire = connected(room_bytes=0)
+    answer(connection, [b"first"], 5)
+    connection.awaits_answer = connection.is_last_answer = True
+    wire.room_bytes = 1_000
+    connection.settle()
+    assert (wire.sent, host.drops) == (b"first", [])
+    answer(connection, [b"second"], 6)
+    assert (wire.sent, host.drops) == (b"firstsecond", [None])
+
+
 def test_slices_of_files_take_no_memory_and_do_not_count() -> None:
     connection, host, _ = connected(room_bytes=0)
     records = FileSlice(LogFile(), 0, 1_000_000)

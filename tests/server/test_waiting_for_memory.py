@@ -111,6 +111,11 @@ def test_refused_sockets_are_held_up_to_a_number(monkeypatch: pytest.MonkeyPatch
         Host._refuse(host, cast(Any, sock), cast(Any, None), refused)
     assert (closed, len(held), host._loop.delays) == ([0, 3, 4], 2, [0.7, 0.7])
     assert len(logged) == 5
+    Host._end_held(host, next(iter(held)))
+    again = Mock()
+    Host._refuse(host, again, cast(Any, None), Refusal("connection_rate_exceeded", 700))
+    assert again in held, "a socket whose time is over leaves its place to another"
+    assert (len(closed), len(held)) == (4, 2)
 
 
 @pytest.mark.parametrize(
