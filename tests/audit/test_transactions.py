@@ -66,7 +66,8 @@ class Directory:
         self, name: str, producer_id: int, state: TransactionState, start_ms: int = 0
     ) -> None:
         """Write a record of a transactional id."""
-        partitions = {TopicPartition("t", 0): None} if state is TransactionState.ONGOING else {}
+        is_open = state is TransactionState.ONGOING
+        partitions = {TopicPartition("t", each): None for each in (7, 0) if is_open}
         metadata = TransactionMetadata(
             producer_id=producer_id,
             producer_epoch=0,
