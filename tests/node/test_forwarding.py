@@ -11,7 +11,7 @@ from kraft_wire.controller.handlers import elect_leaders
 from kraft_wire.model import Principal
 from kraft_wire.node.controller.apis import ControllerApis
 from kraft_wire.node.controller.uncommitted import not_controller
-from kraft_wire.node.links.envelopes import Unpacked, seal_answer, unpack
+from kraft_wire.node.links.envelopes import Unpacked, pack, seal_answer, unpack
 from kraft_wire.node.links.forwarding import Forwarder
 from kraft_wire.node.outputs import Connect, Disconnect, Output, SendBytes
 from kraft_wire.node.requests.decoding import RequestDecoder
@@ -321,3 +321,12 @@ def test_elections_that_a_former_controller_decided_are_asked_again(
     ):
         assert seal_answer(header, each).error_code == ErrorCode.NOT_CONTROLLER
         assert each.encode(version)
+
+
+def test_a_client_whose_host_is_no_address_is_forwarded_as_of_no_host() -> None:
+    """A host of the node may name its clients as it likes; an envelope takes addresses alone."""
+    header = RequestHeader(CreateTopicsRequest.API_KEY, 5, 3, "client")
+    envelope = pack(header, CreateTopicsRequest(), "in-process", Principal("User", "alice"))
+    unpacked = unpack(envelope, INNER)
+    assert isinstance(unpacked, Unpacked), unpacked
+    assert unpacked.client_host == "0.0.0.0"
