@@ -58,6 +58,7 @@ class Small:
         stored: ElectionState | None = None,
         node_id: int = 1,
         bootstrap: tuple[Address, ...] = (),
+        joins_by_itself: bool = False,
     ) -> None:
         self.disk, self.shelf = Disk(None), Shelf()
         for epoch, count in has:
@@ -78,6 +79,7 @@ class Small:
             {LISTENER: address_of(node_id)},
             bootstrap,
             kraft_versions=VersionRange(0, 1),
+            joins_by_itself=joins_by_itself,
             timing=TIMING,
         )
         self.replica = RaftReplica(

@@ -87,7 +87,7 @@ class Scripted:
             settings=BrokerSettings,
             transaction_version=lambda: self.version,
             take_producer_id=self._take,
-            coordinator_epoch=lambda partition: 7,
+            coordinator_epoch=lambda partition: 7 + partition,
             markers=self.markers,
             report=lambda name, **fields: self.lines.append(name),
         )

@@ -28,6 +28,7 @@ from kraft_wire.wire.generated.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from tests.broker.small_broker import broker_image, image_of, partition_image
+from tests.broker.transactions.scripted import PARTITION, Scripted
 
 ENDED = {E.NONE, E.INVALID_PRODUCER_EPOCH, E.TRANSACTION_COORDINATOR_FENCED}
 ENDED |= {E.UNSUPPORTED_FOR_MESSAGE_FORMAT, E.UNSUPPORTED_VERSION}
@@ -142,6 +143,18 @@ def test_request_has_one_marker_for_each_transaction() -> None:
     for each in (first, second):
         assert (each.coordinator_epoch, each.transaction_version) == (9, 2)
     assert sending.written(2) == [(5, "t", [1])]
+
+
+def test_markers_have_the_leader_epoch_of_the_partition_that_their_id_is_in() -> None:
+    """By it leaders of data refuse a former coordinator; other partitions have other epochs."""
+    node = Scripted()
+    node.log.partition = 3
+    node.commit_with(PARTITION)
+    request = node.markers.destinations[1].request(1, 0)
+    assert isinstance(request, WriteTxnMarkersRequest)
+    (marker,) = request.markers
+    assert marker.coordinator_epoch == node.shard.env.coordinator_epoch(3)
+    assert marker.coordinator_epoch != node.shard.env.coordinator_epoch(0)
 
 
 @pytest.mark.parametrize("error", [*E, None])

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kraft_wire.broker.transactions.init_producer_id import ProducerIdentity
 from kraft_wire.broker.transactions.transactional_id import LAST_EPOCH
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -39,3 +41,19 @@ def test_exhausted_id_without_a_new_producer_id_is_answered_once_and_not_changed
     node.init()
     assert (node.last.error, node.last.producer_epoch) == (E.NONE, 0)
     assert node.last.producer_id not in (exhausted.producer_id, -1)
+
+
+@pytest.mark.parametrize("epoch", [LAST_EPOCH, LAST_EPOCH + 1])
+def test_a_repeated_request_gets_the_new_producer_id_again(epoch: int) -> None:
+    """Also from the epoch of the coordinator's last marker: `isEpochExhausted` has both."""
+    node = Scripted()
+    node.init()
+    entry = node.shard.ids["tid"]
+    entry.metadata = replace(entry.metadata, producer_epoch=epoch)
+    former = (entry.metadata.producer_id, epoch)
+    node.init(former)
+    assert (node.last.error, node.last.producer_epoch) == (E.NONE, 0)
+    assert node.last.producer_id != former[0]
+    first = node.last
+    node.init(former)
+    assert node.last == first

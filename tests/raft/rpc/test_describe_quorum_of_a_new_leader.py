@@ -44,6 +44,21 @@ def test_a_voter_on_a_new_disk_is_an_observer_until_it_is_added() -> None:
     assert found == [(2, b"a new directory!")]
 
 
+def test_a_leader_shows_its_own_records_before_they_are_on_its_disk() -> None:
+    """`KafkaRaftClient.flushLeaderLog`: the end is noted first, so that fetches see it sooner."""
+    leading = Small((1, 5), (2, 3)).established()
+    log = leading.disk.log
+    flushed = log.flushed_end_offset
+    log.append(leading.shelf.new_batch(log.log_end_offset, leading.quorum.epoch, (b"", b"")))
+    (partition,) = described(leading).topics[0].partitions
+    ends = {each.replica_id: each.log_end_offset for each in partition.current_voters}
+    assert (ends[1], partition.high_watermark, log.flushed_end_offset) == (
+        flushed + 2,
+        flushed,
+        flushed,
+    )
+
+
 @pytest.mark.parametrize(("node_id", "observers"), [(0, [0]), (9, [9]), (-1, [])])
 def test_whoever_fetches_under_an_id_is_an_observer(node_id: int, observers: list[int]) -> None:
     """Ids of nodes begin with 0; a client that is none says -1."""

@@ -155,6 +155,21 @@ def test_high_watermark_is_clamped_to_the_own_log_and_never_falls() -> None:
     assert small.quorum.high_watermark == 8
 
 
+def test_a_leader_that_says_it_is_none_is_asked_again_after_a_backoff() -> None:
+    """It may have restarted in its epoch. 4.3.1 asks at once, as fast as it answers."""
+    small = fetching()
+    backoff_ms = small.quorum.config.timing.retry_backoff_ms
+    sent = small.sent(FetchRequest)[-1]
+    small.answer(sent, fetch_response(error_code=E.NOT_LEADER_OR_FOLLOWER))
+    assert isinstance(small.role, Follower)
+    asked = [*small.sent(FetchRequest)]
+    small.pass_ms(backoff_ms - 1)
+    asked += small.sent(FetchRequest)
+    assert not asked
+    small.pass_ms(1)
+    assert [each.node_id for each in small.sent(FetchRequest)] == [2]
+
+
 def test_answer_counts_once() -> None:
     """M43: a doubled answer finds its question gone."""
     small = fetching()
