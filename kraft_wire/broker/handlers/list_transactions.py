@@ -9,7 +9,7 @@ Left out:    flags, Unicode classes and word boundaries in patterns (RE2): such 
 from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.transactions.id_pattern import id_matcher
+from kraft_wire.broker.transactions.id_pattern import PatternTooCostly, id_matcher
 from kraft_wire.broker.transactions.listing import (
     STATE_NAMES,
     TransactionFilter,
@@ -32,7 +32,8 @@ def handle(
 ) -> ListTransactionsResponse:
     """List transactional ids.
 
-    Errors, first match wins: COORDINATOR_LOAD_IN_PROGRESS, INVALID_REGULAR_EXPRESSION.
+    Errors, first match wins: COORDINATOR_LOAD_IN_PROGRESS, INVALID_REGULAR_EXPRESSION (also of a
+    pattern that would hold the node for too long).
     """
     shards = broker.transactions.runtime.shards()
     if isinstance(shards, ErrorCode):
@@ -47,11 +48,13 @@ def handle(
         started_before_ms=None if duration_ms < 0 else context.wall_ms - duration_ms,
         matches=matches,
     )
+    try:
+        states = [each for shard in shards for each in list_transactional_ids(shard, wanted)]
+    except PatternTooCostly:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     return ListTransactionsResponse(
         unknown_state_filters=[
             name for name in dict.fromkeys(request.state_filters) if name not in STATE_NAMES
         ],
-        transaction_states=[
-            each for shard in shards for each in list_transactional_ids(shard, wanted)
-        ],
+        transaction_states=states,
     )

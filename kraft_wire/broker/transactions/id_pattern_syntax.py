@@ -14,7 +14,7 @@ __all__ = ["InvalidPattern", "PatternParser", "Program", "Step"]
 _REPEATS_MAX: Final = 1_000
 """RE2's own limit."""
 _PROGRAM_MAX: Final = 10_000
-"""Steps of a program, and ranges of a class: a client chooses the pattern."""
+"""Characters of a pattern, and steps of its program: a client chooses the pattern."""
 _DEPTH_MAX: Final = 50
 _LAST: Final = chr(0x10FFFF)
 _CLASSES: Final = {
@@ -53,6 +53,7 @@ _NUMBER: Final = re.compile(
 """The number of a character, behind its backslash: hexadecimal or octal."""
 
 _Ranges = list[tuple[str, str]]
+"""In order, and apart from each other."""
 
 
 class InvalidPattern(Exception):
@@ -75,6 +76,8 @@ class PatternParser:
     """A pattern as it is read."""
 
     def __init__(self, pattern: str) -> None:
+        if len(pattern) > _PROGRAM_MAX:
+            raise InvalidPattern
         self._pattern = pattern
         self._at = 0
         self._depth = 0
@@ -113,8 +116,6 @@ class PatternParser:
         """Read characters that stand for themselves; only the last one may be repeated."""
         end = self._pattern.find("\\E", self._at)
         text = self._pattern[self._at : end if end >= 0 else len(self._pattern)]
-        if len(text) > _PROGRAM_MAX:
-            raise InvalidPattern
         self._at = end + 2 if end >= 0 else len(self._pattern)
         program: Program = [Step([(each, each)]) for each in text]
         return program[:-1] + self._repeated(program[-1:]) if program else program
@@ -134,7 +135,10 @@ class PatternParser:
         if highest < 0:
             loop = [Step(jumps=(1, len(atom) + 2)), *atom, Step(jumps=(-len(atom) - 1,))]
             return atom * lowest + loop
-        return atom * lowest + [Step(jumps=(1, len(atom) + 1)), *atom] * optional
+        program = atom * lowest
+        for left in range(optional, 0, -1):
+            program += [Step(jumps=(1, left * (len(atom) + 1))), *atom]
+        return program
 
     def _counts(self) -> tuple[int, int] | None:
         """Read how often an atom is repeated; None without a repetition, -1 for no upper bound."""
@@ -197,10 +201,9 @@ class PatternParser:
         ranges: _Ranges = []
         while not ranges or self._peek() != "]":
             ranges += self._posix_class() or self._class_item()
-            if len(ranges) > _PROGRAM_MAX:
-                raise InvalidPattern
         self._next()
-        return _complement(ranges) if is_negated else ranges
+        others = _complement(ranges)
+        return others if is_negated else _complement(others)
 
     def _posix_class(self) -> _Ranges | None:
         """Read `[:name:]` or `[:^name:]`, None where neither begins."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
+from kraft_wire.broker.transactions.transactional_id import TransactionalId
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.transactions.coordinating import Coordinating, Markers
 
@@ -94,3 +96,17 @@ def test_a_pattern_matches_whole_ids(listed: Coordinating) -> None:
     response = listed.listed(transactional_id_pattern="(")
     assert response.error_code == E.INVALID_REGULAR_EXPRESSION
     assert response.transaction_states == []
+
+
+def test_a_pattern_that_would_hold_the_node_is_refused(listed: Coordinating) -> None:
+    """Whatever the ids are, also those that would match before the work is too much."""
+    source = random.Random(66)
+    entry = listed.entry("empty")
+    shard = listed.node.broker.transactions.shard_of("empty")
+    assert not isinstance(shard, E)
+    for _ in range(5_000):
+        name = "".join(source.choices("abcde-7", k=40))
+        shard.ids[name] = TransactionalId(name, entry.metadata)
+    response = listed.listed(transactional_id_pattern=".*[ab].{15}")
+    assert (response.error_code, response.transaction_states) == (E.INVALID_REGULAR_EXPRESSION, [])
+    assert len(names(listed, transactional_id_pattern="[a-e7-]{1,1000}")) == 5_000
