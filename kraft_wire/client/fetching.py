@@ -94,6 +94,7 @@ def fetch_partition(
         fetched = reading.step()
         if fetched is not None:
             yield fetched
+            reading.patience.renew()  # the caller's time does not count
         if reading.offset >= end:
             return
 
@@ -116,7 +117,7 @@ class _Reading:
         self._end = end
         self._settings = settings
         self._fail_on_loss = fail_on_loss
-        self._patience = RetryDeadline(settings.progress_seconds)
+        self.patience = RetryDeadline(settings.progress_seconds)
         self._ahead: BrokerConnection | None = None
         """The connection on which the request for `offset` is in progress."""
 
@@ -158,11 +159,10 @@ class _Reading:
                     f"{self._key}: no complete batch at offset {self.offset} in {len(records)} "
                     f"bytes from {self._place}"
                 )
-            if self._patience.is_over and not self._skip_what_is_lost():
+            if self.patience.is_over and not self._skip_what_is_lost():
                 raise ClusterRefused(self._silence())
             return None
         offset, self.offset = self.offset, next_offset
-        self._patience.renew()
         if next_offset < self._end:
             # if this fails the next step asks: the received answer must not be lost with it
             with suppress(BrokerConnectionError):
@@ -218,11 +218,11 @@ class _Reading:
         return True
 
     def _try_again(self, problem: str) -> None:
-        if self._patience.is_over:
+        if self.patience.is_over:
             seconds = f"{self._settings.progress_seconds:g} s"
             raise ClusterRefused(f"{problem}; {self._key} was retried for {seconds}")
         self._cluster.forget()
-        self._patience.pause()
+        self.patience.pause()
 
     @property
     def _place(self) -> str:

@@ -154,6 +154,8 @@ class IdempotentProducer:
         first = self._sequences.get(key, 0)
         self._sequences[key] = increment_sequence(first, builder.records_count)
         batch = _Batch(key, builder.build())
+        if not self._ready:
+            self._patience.renew()  # the time in which nothing was to be written does not count
         self._ready.setdefault(key, deque()).append(batch)
         self._ready_bytes += len(batch.data)
         while self._ready_bytes >= self._settings.request_bytes:

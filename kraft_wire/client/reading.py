@@ -60,6 +60,8 @@ class PartitionsReader:
         self._resets_to = LATEST_TIMESTAMP if resets_to_latest else EARLIEST_TIMESTAMP
         self._note = note
         self._patience = RetryDeadline(cluster.settings.deadline_seconds)
+        self._is_troubled = False
+        """Whether the last round had a problem; the deadline counts from the first of several."""
         self._turn = 0
 
     def round(self, keys: Sequence[TopicPartition]) -> Iterator[tuple[TopicPartition, Record]]:
@@ -155,9 +157,11 @@ class PartitionsReader:
 
     def _judge(self, problem: str | None) -> None:
         """Begin again after a round without a problem, else wait. Errors: ClusterRefused."""
+        was_troubled, self._is_troubled = self._is_troubled, problem is not None
         if problem is None:
-            self._patience.renew()
             return
+        if not was_troubled:
+            self._patience.renew()
         if self._patience.is_over:
             raise ClusterRefused(f"{problem} (for {self._cluster.settings.deadline_seconds:g} s)")
         self._cluster.forget()

@@ -192,3 +192,15 @@ def test_answer_that_goes_on_nowhere_is_an_error_at_once(sent: str) -> None:
     words = rf"no complete batch at offset 3 in {len(data)} bytes from leader:1"
     with no_time(), pytest.raises(ClusterRefused, match=words):
         list(fetch_partition(leader, KEY, 3, 6, FetchSettings()))
+
+
+def test_the_time_that_the_caller_takes_is_not_that_of_the_leader() -> None:
+    leader = Leader([2, 2], [])
+    settings = FetchSettings(partition_bytes_max=1, progress_seconds=9)
+    with no_time() as sleep:
+        found = fetch_partition(leader, KEY, 0, 4, settings)
+        read = [next(found)]
+        sleep(10)
+        leader.faults = ["moved", "lost"]
+        read += found
+    assert offsets(read) == [0, 1, 2, 3]

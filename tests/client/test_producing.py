@@ -236,3 +236,46 @@ def test_id_is_asked_for_until_there_is_one_in_versions_without_transactions() -
         brokers.unknown = 1000
         with pytest.raises(ClusterRefused, match="COORDINATOR_LOAD_IN_PROGRESS"):
             IdempotentProducer(FakeCluster(brokers), ProduceSettings())
+
+
+def test_a_pause_of_the_writer_is_no_time_in_which_nothing_could_be_written() -> None:
+    """`kraft-wire produce` at a terminal: a broker that restarts meanwhile is asked again."""
+    brokers = Brokers([])
+    with no_time() as sleep:
+        producer = IdempotentProducer(FakeCluster(brokers), ProduceSettings(delivery_seconds=9))
+        for value in (b"x", b"y"):
+            sleep(10)
+            brokers.faults = ["moved", "lost request"]
+            producer.append(KEYS[0], 1, None, value)
+            producer.flush()
+    assert brokers.stored[KEYS[0]] == [b"x", b"y"]
+
+
+def test_each_stored_batch_begins_the_time_for_delivery_anew() -> None:
+    """Ten pauses for each of two batches, together longer than the time for one."""
+    brokers = Brokers([])
+    with no_time():
+        settings = ProduceSettings(batch_bytes=1, delivery_seconds=9)
+        producer = IdempotentProducer(FakeCluster(brokers), settings)
+        brokers.faults = [*["moved"] * 10, "none", *["moved"] * 10]
+        producer.append(KEYS[0], 1, None, b"x")
+        producer.append(KEYS[0], 1, None, b"y")
+        producer.flush()
+    assert brokers.stored[KEYS[0]] == [b"x", b"y"]
+
+
+@pytest.mark.parametrize("others", [[], [KEYS[1]]])
+def test_records_that_are_in_closed_batches_leave_room_for_open_ones(
+    others: list[TopicPartition],
+) -> None:
+    """Else every record would make a batch once the limit of open bytes is reached."""
+    brokers = Brokers([])
+    settings = ProduceSettings(batch_bytes=1000, open_bytes_max=3000)
+    producer = IdempotentProducer(FakeCluster(brokers), settings)
+    for key in others:
+        producer.append(key, 1, None, b"x")
+    for _ in range(210):
+        producer.append(KEYS[0], 1, None, bytes(100))
+    producer.flush()
+    topics = [topic for request in brokers.requests for topic in request.topic_data]
+    assert sum(len(topic.partition_data) for topic in topics) <= 210 // 7 + len(others)

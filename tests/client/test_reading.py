@@ -195,3 +195,15 @@ def test_passing_errors_are_waited_out_each_time_anew_until_the_deadline() -> No
         leader.answers = [BrokerConnectionError("lost") for _ in range(99)]
         with pytest.raises(ClusterRefused, match=r"lost \(for 5 s\)"):
             assert not any(offsets(reader) for _ in range(99))
+
+
+def test_time_between_rounds_is_not_that_of_a_problem() -> None:
+    """A member that waits for its group between rounds reads on after a leader's move."""
+    leader = Leader()
+    with no_time() as sleep:
+        reader = reader_of(leader)
+        for offset in (0, 1):
+            sleep(6)
+            leader.says(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            leader.says(batch_bytes(offset))
+            assert offsets(reader) + offsets(reader) == [offset]
