@@ -9,10 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
+from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 from tests.waiting import HANG_S
 
-API_VERSIONS, METADATA = 18, 3
+API_VERSIONS, METADATA, FETCH = 18, 3, 1
 UNSUPPORTED_VERSION = 35
 
 
@@ -81,6 +82,28 @@ def test_a_broker_that_knows_no_version_of_the_first_question_is_named() -> None
         ),
     ):
         BrokerConnection(address)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (0, FetchRequest.MIN_VERSION - 1),
+        (FetchRequest.MAX_VERSION + 1, FetchRequest.MAX_VERSION + 1),
+        (FetchRequest.MIN_VERSION, FetchRequest.MIN_VERSION),
+    ],
+)
+def test_a_request_goes_out_in_a_version_of_both_sides_or_not_at_all(low: int, high: int) -> None:
+    """A broker may be older than the oldest version, or newer than the newest."""
+    fetch = FetchRequest()
+    with (
+        broker(versions(UNSUPPORTED_VERSION), versions(0, (FETCH, low, high))) as (address, _),
+        BrokerConnection(address) as connection,
+    ):
+        if low == fetch.MIN_VERSION:
+            assert connection.version_of(fetch) == low
+            return
+        with pytest.raises(BrokerConnectionError, match=f"{address} supports no version of Fetch"):
+            connection.version_of(fetch)
 
 
 def test_an_answer_to_another_request_is_none() -> None:

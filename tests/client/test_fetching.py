@@ -204,3 +204,13 @@ def test_the_time_that_the_caller_takes_is_not_that_of_the_leader() -> None:
         leader.faults = ["moved", "lost"]
         read += found
     assert offsets(read) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("read_committed", [True, False])
+def test_every_request_has_the_isolation_that_is_asked_for(read_committed: bool) -> None:
+    """Without it an open transaction's records would be handed out."""
+    leader = Leader([2, 2], ["moved"])
+    settings = FetchSettings(partition_bytes_max=1, read_committed=read_committed)
+    with no_time():
+        assert offsets(list(fetch_partition(leader, KEY, 0, 4, settings))) == [0, 1, 2, 3]
+    assert {each.isolation_level for each in leader.asked} == {int(read_committed)}
