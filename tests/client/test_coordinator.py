@@ -1,0 +1,72 @@
+"""Requests to a group's coordinator: dead connections, and how long one answer may take."""
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from kraft_wire.client.cluster import ClusterClient, ClusterSettings
+from kraft_wire.client.connection import BrokerConnectionError
+from kraft_wire.client.coordinator import GroupCoordinator
+from kraft_wire.wire.generated.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
+from tests.client.test_producing import no_time
+
+
+class OnlyBroker(ClusterClient):
+    """A broker that coordinates every group; the connection that is known to it may be dead."""
+
+    def __init__(self) -> None:
+        super().__init__(ClusterSettings(("nowhere:1",), request_seconds=30, deadline_seconds=5))
+        self.is_dead = False
+        self.patience: list[float] = []
+
+    def forget(self) -> None:
+        self.is_dead = False
+
+    def any_broker(self) -> Any:
+        return self
+
+    def wait_at_most(self, seconds: float) -> None:
+        self.patience.append(seconds)
+
+    def version_of(self, request: Any, *, at_most: int | None = None) -> int:
+        return request.MAX_VERSION if at_most is None else at_most
+
+    def send(self, request: Any, _: type[object], *, version: int) -> Any:
+        if self.is_dead:
+            raise BrokerConnectionError("lost")
+        if isinstance(request, FindCoordinatorRequest):
+            return FindCoordinatorResponse(host="only", port=1)
+        return HeartbeatResponse()
+
+
+@pytest.fixture
+def broker() -> OnlyBroker:
+    return OnlyBroker()
+
+
+def beat(coordinator: GroupCoordinator, seconds: float | None = None) -> int:
+    request = HeartbeatRequest(group_id="g")
+    return coordinator.send(
+        request, HeartbeatResponse, lambda answer: answer.error_code, seconds=seconds
+    ).error_code
+
+
+def test_the_coordinator_is_looked_for_over_a_new_connection(broker: OnlyBroker) -> None:
+    """A broker that restarted closed all of them, that for metadata too."""
+    broker.is_dead = True
+    with no_time(), patch("kraft_wire.client.coordinator.connect", lambda *_: broker):
+        assert beat(GroupCoordinator(broker, "g")) == 0
+
+
+def test_patience_for_one_answer_is_not_that_for_the_next(broker: OnlyBroker) -> None:
+    """A join waits for the whole group; a heartbeat on the same connection does not."""
+    with no_time(), patch("kraft_wire.client.coordinator.connect", lambda *_: broker):
+        coordinator = GroupCoordinator(broker, "g")
+        for seconds in (70.0, None):
+            assert beat(coordinator, seconds) == 0
+    assert broker.patience == [70, 30]
