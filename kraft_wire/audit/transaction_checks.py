@@ -101,8 +101,8 @@ class _Fold:
         producer_id = int(batches.producer_id[row])
         producer = self.producers.get(producer_id)
         if producer is None:
-            producer = _Producer(is_whole=self._is_whole, knows_last=self._is_whole)
-            self.producers[producer_id] = producer
+            producer = self.producers[producer_id] = _Producer()
+            producer.is_whole = producer.knows_last = self._is_whole
         epoch = int(batches.producer_epoch[row])
         if epoch != producer.epoch:
             producer.knows_last |= producer.epoch != _NOTHING
