@@ -437,6 +437,17 @@ def test_snapshot_behind_every_log_is_the_fault_of_its_node(
     assert (found.check, found.node, found.offset) == ("snapshot", "2", offset)
 
 
+def test_equal_damage_of_a_snapshot_is_that_of_each_node(nodes: list[Path]) -> None:
+    for node in nodes[1:]:
+        snapshot = max((node / "__cluster_metadata-0").glob("*.checkpoint"))
+        data = bytearray(snapshot.read_bytes())
+        data[-1] ^= 1
+        snapshot.write_bytes(data)
+    found = errors(audit(nodes))
+    assert {each.check for each in found} == {"snapshot"}
+    assert sorted(node for each in found for node in each.node.split(",")) == ["2", "3"]
+
+
 def test_header_of_a_snapshot_has_another_time_on_the_node_that_led(nodes: list[Path]) -> None:
     """Apache's leader was told of its batch when it appended it, 249 ms after its first record."""
     directory = nodes[2] / "__cluster_metadata-0"

@@ -190,6 +190,17 @@ def test_what_no_controller_decided_is_asked_again_after_a_pause_that_doubles() 
     assert broker.assignments.deadline_ms() == broker.now_ms + 100, "as after the first failure"
 
 
+def test_late_answer_to_a_request_that_was_given_up_says_nothing_of_the_next() -> None:
+    broker = Broker()
+    broker.put(1, "t", 0)
+    broker.publish({"t": [UNASSIGNED_DIRECTORY]})
+    assert len(broker.advance(100)) == 1
+    late = broker.answered
+    assert len(broker.advance(130_000)) == 1, "nobody answered for two minutes"
+    late(AssignReplicasToDirsResponse(error_code=ErrorCode.NOT_CONTROLLER), broker.now_ms)
+    assert broker.advance(10_000) == [], "the second request is in flight"
+
+
 def test_refused_replicas_are_asked_again_and_those_that_are_gone_are_not() -> None:
     broker = Broker()
     broker.put(1, "t", 0, 1)

@@ -330,3 +330,20 @@ def test_a_client_whose_host_is_no_address_is_forwarded_as_of_no_host() -> None:
     unpacked = unpack(envelope, INNER)
     assert isinstance(unpacked, Unpacked), unpacked
     assert unpacked.client_host == "0.0.0.0"
+
+
+def test_an_answer_to_a_request_of_the_node_that_was_given_up_is_not_taken() -> None:
+    """Asked again after half a minute, the link is patient for longer than the node."""
+    world = World()
+    world.forwarder.ask("ids", AllocateProducerIdsRequest(), 0)
+    world.connected()
+    world.forwarder.tick(30_000)
+    world.forwarder.tick(30_100)
+    disconnected, opened = world.forwarder.take_outputs()
+    assert isinstance(disconnected, Disconnect)
+    world.forwarder.channels.outputs = [opened]
+    ((header, _),) = requests_of(world.connected(30_100))
+    world.forwarder.tick(60_000)
+    assert [tag for tag, _ in world.forwarder.answers] == ["ids"]
+    world.answered(header, AllocateProducerIdsResponse(producer_id_start=1_000), 60_050)
+    assert [tag for tag, _ in world.forwarder.answers] == ["ids"]

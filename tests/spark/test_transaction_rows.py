@@ -31,7 +31,8 @@ def test_states_are_intervals_and_a_tombstone_ends_the_last(tmp_path: Path) -> N
         ("a", "CompleteCommit", 2, None),
         ("b", "Empty", 0, 3),
     ]
-    assert rows[0]["partitions"] == [{"topic": "t", "partition": 0}]
+    places = [(each["topic"], each["partition"]) for each in rows[0]["partitions"]]
+    assert places == [("t", 7), ("t", 0)]
     assert rows[0]["startTimestamp"] == (NOW_MS - 5) * 1000
     assert (rows[0]["producerId"], rows[0]["timeoutMs"]) == (1, 60_000)
     assert list(transaction_rows(fs, logs, NOW_MS - 1)) == []
