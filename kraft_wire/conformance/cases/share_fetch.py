@@ -38,6 +38,8 @@ _RENEWAL_SINCE: Final = 2
 _RECORD_LIMIT: Final = 1
 _FINAL: Final = -1
 _DELIVERIES_MAX: Final = 2
+_LISTED_AFTER_MS: Final = 500
+"""Until then 4.3.1 may not list a partition that it still locks for the fetch before."""
 
 
 def _sent(broker: Subject, version: int, request: ShareFetchRequest) -> ShareFetchResponse:
@@ -79,7 +81,9 @@ def locked_records(broker: Subject, version: int) -> None:
     """
     with records_of_a_group(broker) as (group_id, topic):
         expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 2, 1))
-        other = share_fetch(group_id, 0, topic, member_id=OTHER_MEMBER_ID, max_wait_ms=0)
+        other = share_fetch(
+            group_id, 0, topic, member_id=OTHER_MEMBER_ID, max_wait_ms=_LISTED_AFTER_MS
+        )
         expect_acquired(_sent(broker, version, other))
 
 
@@ -215,9 +219,11 @@ def unchanged_partition(broker: Subject, version: int) -> None:
     """
     with records_of_a_group(broker) as (group_id, topic):
         expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 2, 1))
-        for epoch, listed in ((0, 1), (1, 0), (2, 0)):
+        for epoch, listed, wait_ms in ((0, 1, _LISTED_AFTER_MS), (1, 0, 0), (2, 0, 0)):
             named = topic if epoch == 0 else None
-            request = share_fetch(group_id, epoch, named, member_id=OTHER_MEMBER_ID, max_wait_ms=0)
+            request = share_fetch(
+                group_id, epoch, named, member_id=OTHER_MEMBER_ID, max_wait_ms=wait_ms
+            )
             answer = _sent(broker, version, request)
             expect.error(answer, "error_code", ErrorCode.NONE)
             found = len(answer.responses)
@@ -244,14 +250,20 @@ def ended_session(broker: Subject, version: int) -> None:
 def closed_connection(broker: Subject, version: int) -> None:
     """The end of a connection releases the records of its share sessions.
 
-    Write 3 records, acquire them on another connection, close it, acquire them as another member.
+    Write 3 records, acquire them on another connection, open a session of another member, close the
+    connection, acquire them as that member. Without another session 4.3.1 may count deliveries
+    from 1 again.
     """
     with records_of_a_group(broker) as (group_id, topic):
         connection = broker.connect()
         answer = connection.ask(share_fetch(group_id, 0, topic), version, ShareFetchResponse)
         expect_acquired(answer, (0, 2, 1))
+        opening = share_fetch(
+            group_id, 0, topic, member_id=OTHER_MEMBER_ID, max_wait_ms=_LISTED_AFTER_MS
+        )
+        expect_acquired(_sent(broker, version, opening))
         connection.close()
-        other = share_fetch(group_id, 0, topic, member_id=OTHER_MEMBER_ID)
+        other = share_fetch(group_id, 1, member_id=OTHER_MEMBER_ID)
         expect_acquired(_sent(broker, version, other), (0, 2, 2))
 
 
@@ -315,7 +327,7 @@ def acknowledgement_of_others(broker: Subject, version: int) -> None:
     """
     with records_of_a_group(broker) as (group_id, topic):
         expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 2, 1))
-        other = {"member_id": OTHER_MEMBER_ID, "max_wait_ms": 0}
+        other = {"member_id": OTHER_MEMBER_ID, "max_wait_ms": _LISTED_AFTER_MS}
         expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic, **other)))  # type: ignore[arg-type]  # the names fit
         request = share_fetch(group_id, 1, topic, (0, 2, [ACCEPT]), **other)  # type: ignore[arg-type]  # the names fit
         answer = _sent(broker, version, request)
