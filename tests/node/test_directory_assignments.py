@@ -180,7 +180,7 @@ def test_what_no_controller_decided_is_asked_again_after_a_pause_that_doubles() 
         pauses.append(due_ms - broker.now_ms)
         assert broker.advance(pauses[-1]) == [[(SECOND, id_of("t"), 0)]]
     assert pauses == [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]
-    assert len(broker.advance(130_000)) == 1, "nobody answered for two minutes"
+    assert len(broker.advance(130_000)) == 1, "no answer came within two minutes"
     broker.reply()
     assert broker.advance(200_000) == []
     broker.put(0, "u", 0)
@@ -196,7 +196,7 @@ def test_late_answer_to_a_request_that_was_given_up_says_nothing_of_the_next() -
     broker.publish({"t": [UNASSIGNED_DIRECTORY]})
     assert len(broker.advance(100)) == 1
     late = broker.answered
-    assert len(broker.advance(130_000)) == 1, "nobody answered for two minutes"
+    assert len(broker.advance(130_000)) == 1, "no answer came within two minutes"
     late(AssignReplicasToDirsResponse(error_code=ErrorCode.NOT_CONTROLLER), broker.now_ms)
     assert broker.advance(10_000) == [], "the second request is in flight"
 

@@ -333,7 +333,7 @@ def test_a_client_whose_host_is_no_address_is_forwarded_as_of_no_host() -> None:
 
 
 def test_an_answer_to_a_request_of_the_node_that_was_given_up_is_not_taken() -> None:
-    """Asked again after half a minute, the link is patient for longer than the node."""
+    """It was sent again after 30 s, so its link waits for an answer longer than the node does."""
     world = World()
     world.forwarder.ask("ids", AllocateProducerIdsRequest(), 0)
     world.connected()

@@ -10,7 +10,6 @@ Not here: bins that Java turns into trees (nine keys in a slot of a table of 64 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain
 from struct import Struct
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -38,8 +37,6 @@ _INT64_MASK: Final = (1 << 64) - 1
 _DEFAULT_CAPACITY: Final = 16
 _TREE_BIN: Final = 8
 _TREE_CAPACITY: Final = 64
-_FEW: Final = 8
-"""Keys whose slots are not kept: they are sorted when they are walked. No bin of them is a tree."""
 _TIMELINE_FACTOR: Final = -7046029254386353131
 
 
@@ -66,11 +63,7 @@ def _hash_of_object(key: str | bytes | tuple[Uuid, int]) -> int:
 
 
 class _SlottedMap(ABC, Generic[_Key, _Value]):
-    """A hash table that doubles; its slots are walked in ascending order.
-
-    Most maps have a few keys and are walked once: their slots are made with the ninth key, or with
-    one that does not come where the order in which keys came puts it.
-    """
+    """A hash table that doubles; its slots are walked in ascending order."""
 
     __slots__ = ("_capacity", "_slots", "_values")
     __hash__ = None  # type: ignore[assignment]  # its contents change
@@ -78,8 +71,8 @@ class _SlottedMap(ABC, Generic[_Key, _Value]):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         """The number of slots, a power of two."""
-        self._slots: dict[int, list[_Key]] | None = None
-        """The keys of each slot that was ever used, in order; None: `_few` tells it."""
+        self._slots: dict[int, list[_Key]] = {}
+        """The keys of each slot that was ever used, in order."""
         self._values: dict[_Key, _Value] = {}
 
     @abstractmethod
@@ -87,10 +80,6 @@ class _SlottedMap(ABC, Generic[_Key, _Value]):
 
     @abstractmethod
     def _index(self, key: _Key) -> int: ...
-
-    @abstractmethod
-    def _few(self) -> list[_Key]:
-        """Return the keys in order, by the order in which they came."""
 
     def __eq__(self, other: object) -> bool:
         """Whether both hold equal values under equal keys, in any order."""
@@ -103,10 +92,8 @@ class _SlottedMap(ABC, Generic[_Key, _Value]):
         return key in self._values
 
     def __iter__(self) -> Iterator[_Key]:
-        slots = self._slots
-        if slots is None:
-            return iter(self._few())
-        return chain.from_iterable([slots[index] for index in sorted(slots)])
+        for index in sorted(self._slots):
+            yield from self._slots[index]
 
     def __getitem__(self, key: _Key) -> _Value:
         return self._values[key]
@@ -119,8 +106,7 @@ class _SlottedMap(ABC, Generic[_Key, _Value]):
         """Remove a key; return its value, None if it is missing."""
         if key not in self._values:
             return None
-        if self._slots is not None:
-            self._slot(key).remove(key)
+        self._slot(key).remove(key)
         return self._values.pop(key)
 
     def items(self) -> Iterator[tuple[_Key, _Value]]:
@@ -142,19 +128,7 @@ class _SlottedMap(ABC, Generic[_Key, _Value]):
             yield self._values[key]
 
     def _slot(self, key: _Key) -> list[_Key]:
-        if self._slots is None:
-            self._slots = {}
-            for each in self._few():
-                self._slots.setdefault(self._index(each), []).append(each)
         return self._slots.setdefault(self._index(key), [])
-
-    def _double(self) -> None:
-        keys = () if self._slots is None else tuple(self)
-        self._capacity *= 2
-        if self._slots is not None:
-            self._slots = {}
-        for key in keys:
-            self._slot(key).append(key)
 
 
 class JavaHashMap(_SlottedMap[_Key, _Value]):
@@ -168,16 +142,14 @@ class JavaHashMap(_SlottedMap[_Key, _Value]):
 
     def __setitem__(self, key: _Key, value: _Value) -> None:
         """Do what `put` does: a new key comes last in its slot."""
-        values = self._values
-        if key not in values:
-            if self._slots is not None or len(values) == _FEW:
-                slot = self._slot(key)
-                slot.append(key)
-                if len(slot) > _TREE_BIN and self._capacity < _TREE_CAPACITY:
-                    self._double()
-            if len(values) + 1 > self._threshold:
+        if key not in self._values:
+            slot = self._slot(key)
+            slot.append(key)
+            if len(slot) > _TREE_BIN and self._capacity < _TREE_CAPACITY:
                 self._double()
-        values[key] = value
+            if len(self._values) + 1 > self._threshold:
+                self._double()
+        self._values[key] = value
 
     def add(self: "JavaHashMap[_Key, int]", key: _Key, more: int) -> None:
         """Count up or down, as `compute` does: a count of 0 is removed."""
@@ -193,12 +165,11 @@ class JavaHashMap(_SlottedMap[_Key, _Value]):
             self._double()
         if key in self._values:
             return self._values[key]
-        if self._values or self._slots is not None:
-            slot = self._slot(key)
-            has_tree_size = len(slot) >= _TREE_BIN - 1
-            slot.insert(0, key)
-            if has_tree_size and self._capacity < _TREE_CAPACITY:
-                self._double()
+        slot = self._slot(key)
+        has_tree_size = len(slot) >= _TREE_BIN - 1
+        slot.insert(0, key)
+        if has_tree_size and self._capacity < _TREE_CAPACITY:
+            self._double()
         self._values[key] = value
         return value
 
@@ -210,9 +181,11 @@ class JavaHashMap(_SlottedMap[_Key, _Value]):
         value = java_hash(key)
         return (value ^ value >> 16) & (self._capacity - 1)
 
-    def _few(self) -> list[_Key]:
-        values = self._values
-        return sorted(values, key=self._index) if len(values) > 1 else list(values)
+    def _double(self) -> None:
+        keys = list(self)
+        self._capacity, self._slots = 2 * self._capacity, {}
+        for key in keys:
+            self._slot(key).append(key)
 
 
 def java_hash_set(
@@ -237,7 +210,7 @@ class TimelineHashMap(_SlottedMap[_Key, _Value]):
         # Also before a value that replaces another one.
         if 3 * (len(self._values) + 1) > 4 * self._capacity:
             self._double()
-        if key not in self._values and (self._slots is not None or len(self._values) == _FEW):
+        if key not in self._values:
             self._slot(key).insert(0, key)
         self._values[key] = value
 
@@ -247,6 +220,9 @@ class TimelineHashMap(_SlottedMap[_Key, _Value]):
         bits = self._capacity.bit_length() - 1
         return (signed * _TIMELINE_FACTOR & _INT64_MASK) >> (64 - bits)
 
-    def _few(self) -> list[_Key]:
-        newest_first = reversed(self._values)
-        return sorted(newest_first, key=self._index) if len(self._values) > 1 else [*newest_first]
+    def _double(self) -> None:
+        former = [self._slots[index] for index in sorted(self._slots)]
+        self._capacity, self._slots = 2 * self._capacity, {}
+        for slot in former:
+            for key in reversed(slot):
+                self._slot(key).insert(0, key)

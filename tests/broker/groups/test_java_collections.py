@@ -74,7 +74,7 @@ def test_maps_are_walked_in_javas_order() -> None:
         assert ours == javas, step
 
 
-def test_a_few_keys_keep_the_order_in_which_they_came_to_a_slot() -> None:
+def test_keys_of_a_slot_come_as_they_were_put_and_absent_ones_first() -> None:
     story = [("hash", "16"), ("put", "i17"), ("put", "i1"), ("absent", "i33"), ("put", "i0")]
     assert list(our_walks(story))[-1] == "i0 i33 i17 i1"  # as Java's own, by the test above
 
@@ -86,5 +86,5 @@ def test_the_newest_key_of_a_slot_comes_first_in_a_timeline_map() -> None:
 
 
 def index_of(key: int) -> int:
-    """The slot of a number in a table of two slots (TimelineHashMap of Kafka, `spreadHash`)."""
+    """Return the slot of a number in a table of two (`spreadHash` of Kafka's TimelineHashMap)."""
     return (key * -7046029254386353131 & (1 << 64) - 1) >> 63
