@@ -26,6 +26,7 @@ _SLOWER = 4
 _IMPORT = "import"
 _NAMES_RULE = "tests/test_argument_names.py"
 _FEW_S, _FEW_FILES = 5.0, 4
+_FOCUSES = ("transactions", "groups", "eligible-replicas", "directories")
 _START_S = 60
 """What a child may take more than its tests take without a mutant."""
 
@@ -238,14 +239,15 @@ def chosen_seeds(seeds: Sequence[Judge], bounds: Bounds) -> list[Judge]:
         "quorum": bounds.quorum_seeds,
         "membership": bounds.quorum_seeds // 2,
         "cluster": bounds.cluster_seeds,
+        **dict.fromkeys(_FOCUSES, bounds.cluster_seeds // 2),
     }
     found = []
     for kind, count in counts.items():
-        of_kind = [one for one in seeds if one.name.startswith(kind)]
+        of_kind = [one for one in seeds if one.name.startswith(f"{kind}:")]
         cheapest = sorted(of_kind, key=lambda one: (one.seconds, one.name))
         broadest = sorted(of_kind, key=lambda one: (-one.breadth, one.name))
         turns = chain.from_iterable(zip(cheapest, broadest, strict=True))
         found.append(list(dict.fromkeys(turns))[:count])
-    quorums, members, clusters = found
-    rows = zip_longest(*(quorums[place::2] for place in range(2)), members, clusters)
+    quorums, *others = found
+    rows = zip_longest(*(quorums[place::2] for place in range(2)), *others)
     return [one for row in rows for one in row if one is not None]

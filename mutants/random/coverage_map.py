@@ -23,15 +23,20 @@ from mutants.random import judges
 from mutants.random.blocks import HITS_FILE, HITS_MODULE, HITS_SOURCE, Block, blocks_of, noting
 from mutants.random.fork_server import forked
 
-__all__ = ["CoverageMap", "Judge", "build", "product_files", "test_files"]
+__all__ = ["SEEDS", "CoverageMap", "Judge", "build", "product_files", "test_files"]
 
 FOLDER = CHECKOUT / "var" / "mutants"
 _FILE_BUDGET_S = 900
-_SEEDS = [
+SEEDS = [
     *(("quorum", seed) for seed in range(150)),
     *(("membership", seed) for seed in range(8_200_000, 8_200_040)),
     *(("cluster", seed) for seed in range(40)),
+    *(("transactions", seed) for seed in range(100, 120)),
+    *(("groups", seed) for seed in range(200, 230)),
+    *(("eligible-replicas", seed) for seed in range(300, 310)),
+    *(("directories", seed) for seed in range(400, 420)),
 ]
+"""Kind and seed: of a quorum, of membership in one, of a cluster, and with a focus of it."""
 _SEEDS_AT_A_TIME = 10
 _WORTH_COMPILING = 4
 _BESIDE_FOLDERS = ("tests/test_frozen.py", "tests/test_model.py", "tests/test_properties.py")
@@ -43,7 +48,7 @@ class Judge:
     """One test or seed of the map."""
 
     name: str
-    """A node id, or `quorum:SEED` or `cluster:SEED`."""
+    """A node id, or `KIND:SEED` of `SEEDS`."""
     seconds: float
     breadth: int
     """How many blocks it runs: the fewer, the more it is about each."""
@@ -204,8 +209,8 @@ class _Part:
 def _parts(only: Sequence[str]) -> Iterator[_Part]:
     """Yield what the map consists of."""
     tree = tree_digest()
-    for start in range(0, len(_SEEDS), _SEEDS_AT_A_TIME):
-        seeds = _SEEDS[start : start + _SEEDS_AT_A_TIME]
+    for start in range(0, len(SEEDS), _SEEDS_AT_A_TIME):
+        seeds = SEEDS[start : start + _SEEDS_AT_A_TIME]
         name = f"{seeds[0][0]}:{seeds[0][1]}"
         if not only or name.startswith(tuple(only)):
             yield _Part(name, tree, partial(judges.run_seeds, seeds=seeds))

@@ -22,7 +22,9 @@ _TIMEOUT_S = 60.0
 _SLOWER = 10
 """A test that takes so many times its time without a mutant hangs."""
 
-_EVENTS = {"quorum": 2_000, "membership": 1_500, "cluster": 4_000}
+_EVENTS = {"quorum": 2_000, "membership": 1_500}
+_CLUSTER_EVENTS = 4_000
+_NO_FOCUS = ("quorum", "cluster")
 _SEED_TIMEOUT_S = 60
 
 
@@ -154,9 +156,9 @@ def _tame_hypothesis() -> None:
 def run_seeds(
     tell: Tell, seeds: Sequence[tuple[str, int]], took_hits: Callable[[], str] | None = None
 ) -> None:
-    """Run seeds of the kinds of `_EVENTS` until one fails; or all, where hits are noted.
+    """Run seeds until one fails; or all, where hits are noted.
 
-    Every step of a quorum is held against the model.
+    Their kinds are those of `coverage_map.SEEDS`. Every step of a quorum is held against the model.
     """
     import kraft_wire
     from kraft_wire.sim.judge.invariants import kinds_of
@@ -171,9 +173,10 @@ def run_seeds(
         started = time.monotonic()
         line: dict[str, object] = {"test": f"{kind}:{seed}", "outcome": "passed", "why": ""}
         try:
-            brokers = 0 if kind == "cluster" else None
-            focus = "membership" if kind == "membership" else None
-            plan = drawn(seed, events=_EVENTS[kind], nodes=None, brokers=brokers, focus=focus)
+            brokers = None if kind in _EVENTS else 0
+            focus = None if kind in _NO_FOCUS else kind
+            events = _EVENTS.get(kind, _CLUSTER_EVENTS)
+            plan = drawn(seed, events=events, nodes=None, brokers=brokers, focus=focus)
             result = run_plan(plan, kinds=kinds_of(canary=False, model=brokers is None))
             line["trace"] = result.trace_hash
             if result.failure is not None:

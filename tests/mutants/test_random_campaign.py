@@ -110,12 +110,12 @@ def test_chosen_are_the_closest_and_the_cheapest_file_by_file() -> None:
 def test_half_of_the_seeds_are_the_cheapest_and_half_reach_most() -> None:
     seeds = [
         judge(f"{kind}:{seed}", 9 - seed, 90 - seed)
-        for kind in ("quorum", "membership", "cluster")
+        for kind in ("quorum", "membership", "cluster", "groups")
         for seed in range(9)
     ]
     chosen = [one.name for one in chosen_seeds(seeds, Bounds(quorum_seeds=3, cluster_seeds=2))]
     assert sorted(chosen) == [
-        *("cluster:0", "cluster:8", "membership:8"),
+        *("cluster:0", "cluster:8", "groups:8", "membership:8"),
         *("quorum:0", "quorum:7", "quorum:8"),
     ]
 
