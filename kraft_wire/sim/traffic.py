@@ -17,10 +17,11 @@ from kraft_wire.raft.roles import Leader
 from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.network import SimConnection
+from kraft_wire.sim.odd_answers import OddAnswers
 from kraft_wire.sim.setup import CONTROLLER_PORT
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.trace import Trace, decoded_request, decoded_response
-from kraft_wire.wire.generated.registry import request_class
+from kraft_wire.wire.generated.registry import request_class, response_class
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.header import parse_request_header, parse_response_header
 from kraft_wire.wire.json_form import Json
@@ -46,11 +47,14 @@ Answered = tuple[tuple[int, int], int, bool]
 class Traffic:
     """All frames of one world."""
 
-    def __init__(self, stage: Stage, judge: Judge, trace: Trace, random: Random) -> None:
+    def __init__(
+        self, stage: Stage, judge: Judge, trace: Trace, random: Random, odd_answers: OddAnswers
+    ) -> None:
         self._stage = stage
         self._judge = judge
         self._trace = trace
         self._random = random
+        self.odd_answers = odd_answers
         self.kept_requests: list[tuple[int, bytes]] = []
         """Port and bytes of requests of peers, for hostile connections."""
         self._asked: dict[_Number, tuple[int, int]] = {}
@@ -72,10 +76,11 @@ class Traffic:
 
     def sent(
         self, machine: MachineState, connection: SimConnection, data: bytes, *, is_request: bool
-    ) -> None:
-        """A node is about to send a frame."""
+    ) -> bytes:
+        """A node is about to send a frame; return the bytes that leave, judged are its own."""
         target = connection.accepting if is_request else connection.dialling
-        self._trace.bytes(self._stage.scheduler.now_us, machine.id, target.place, data)
+        leaving = data if is_request else self._leaving(machine, connection, data)
+        self._trace.bytes(self._stage.scheduler.now_us, machine.id, target.place, leaving)
         if is_request:
             api_key, version, number = _HEAD.unpack_from(data, 4)
             self._asked[connection.number, number] = (api_key, version)
@@ -86,7 +91,18 @@ class Traffic:
         else:
             self._judge_answer(machine, connection, data, target.place)
         if self._trace.keeps:
-            self._keep(machine.id, target.place, connection, data, is_request)
+            self._keep(machine.id, target.place, connection, leaving, is_request)
+        return leaving
+
+    def _leaving(self, machine: MachineState, connection: SimConnection, data: bytes) -> bytes:
+        """Return a response as it leaves: one to another node may be odd."""
+        asked = self._asked.get((connection.number, int.from_bytes(data[4:8], "big")))
+        if asked is None or connection.dialling.place < 0:
+            return data
+        leaving = self.odd_answers.changed(machine.id, self._stage.now_us, data, *asked)
+        if leaving is not data:
+            self._stage.marks[f"odd {response_class(asked[0]).NAME}"] += 1
+        return leaving
 
     def _judge_request(
         self, machine: MachineState, api_key: int, version: int, data: bytes, target: int

@@ -90,7 +90,7 @@ class Wires:
         connection = self._machine.served.get(output.connection_id)
         if connection is not None:
             data = joined(output.buffers)
-            self._traffic.sent(self._machine, connection, data, is_request=False)
+            data = self._traffic.sent(self._machine, connection, data, is_request=False)
             self._stage.network.send(connection, self, data)
         self._answered(output.connection_id)
 

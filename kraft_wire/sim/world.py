@@ -26,6 +26,7 @@ from kraft_wire.sim.judge.judge import Judge, Signals
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.machine_state import newest_leader, running
 from kraft_wire.sim.observer import Observer
+from kraft_wire.sim.odd_answers import OddAnswers
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import CONTROLLER_PORT, LISTENER, Setup, host_of
 from kraft_wire.sim.stage import Stage
@@ -54,7 +55,8 @@ class World(Stage):
         self.history = History(self.judge.ledger)
         self.faults: Counter[str] = Counter()
         data_judge = DataJudge(self) if setup.brokers else None
-        self.traffic = Traffic(self, self.judge, self.trace, stream(seed, "mail"))
+        odd_answers = OddAnswers(stream(seed, "odd answers"))
+        self.traffic = Traffic(self, self.judge, self.trace, stream(seed, "mail"), odd_answers)
         self.observer = Observer(self, self.judge, data_judge, self.trace, self.traffic)
         for node_id in setup.nodes:
             machine = self.machines[node_id] = Machine(self, self.observer, self.traffic, node_id)

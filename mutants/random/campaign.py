@@ -26,7 +26,9 @@ _SLOWER = 4
 _IMPORT = "import"
 _NAMES_RULE = "tests/test_argument_names.py"
 _FEW_S, _FEW_FILES = 5.0, 4
-_FOCUSES = ("transactions", "groups", "eligible-replicas", "directories")
+_OF_QUORUMS = ("membership", "odd-quorum")
+_OF_CLUSTERS = ("transactions", "groups", "eligible-replicas", "directories", "odd-cluster")
+"""Kinds of seeds with a focus: half as many run."""
 _START_S = 60
 """What a child may take more than its tests take without a mutant."""
 
@@ -237,9 +239,9 @@ def chosen_seeds(seeds: Sequence[Judge], bounds: Bounds) -> list[Judge]:
     """Choose seeds of each kind: half the cheapest, half those that reach most of the product."""
     counts = {
         "quorum": bounds.quorum_seeds,
-        "membership": bounds.quorum_seeds // 2,
+        **dict.fromkeys(_OF_QUORUMS, bounds.quorum_seeds // 2),
         "cluster": bounds.cluster_seeds,
-        **dict.fromkeys(_FOCUSES, bounds.cluster_seeds // 2),
+        **dict.fromkeys(_OF_CLUSTERS, bounds.cluster_seeds // 2),
     }
     found = []
     for kind, count in counts.items():

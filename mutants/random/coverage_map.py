@@ -35,8 +35,10 @@ SEEDS = [
     *(("groups", seed) for seed in range(200, 230)),
     *(("eligible-replicas", seed) for seed in range(300, 310)),
     *(("directories", seed) for seed in range(400, 420)),
+    *(("odd-quorum", seed) for seed in range(500, 530)),
+    *(("odd-cluster", seed) for seed in range(600, 620)),
 ]
-"""Kind and seed: of a quorum, of membership in one, of a cluster, and with a focus of it."""
+"""Kind, as `judges` knows it, and seed."""
 _SEEDS_AT_A_TIME = 10
 _WORTH_COMPILING = 4
 _BESIDE_FOLDERS = ("tests/test_frozen.py", "tests/test_model.py", "tests/test_properties.py")

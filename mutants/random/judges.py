@@ -8,10 +8,14 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mutants.random.fork_server import Tell
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.plans.plan import Plan
 
 __all__ = ["LEFT_OUT", "run_seeds", "run_tests"]
 
@@ -22,9 +26,21 @@ _TIMEOUT_S = 60.0
 _SLOWER = 10
 """A test that takes so many times its time without a mutant hangs."""
 
-_EVENTS = {"quorum": 2_000, "membership": 1_500}
+_QUORUMS = {
+    "quorum": (None, 2_000),
+    "membership": ("membership", 1_500),
+    "odd-quorum": ("odd-answers", 2_000),
+}
+_CLUSTERS = {
+    "cluster": None,
+    "transactions": "transactions",
+    "groups": "groups",
+    "eligible-replicas": "eligible-replicas",
+    "directories": "directories",
+    "odd-cluster": "odd-answers",
+}
+"""Focus, and events, of the kinds of seeds."""
 _CLUSTER_EVENTS = 4_000
-_NO_FOCUS = ("quorum", "cluster")
 _SEED_TIMEOUT_S = 60
 
 
@@ -162,7 +178,6 @@ def run_seeds(
     """
     import kraft_wire
     from kraft_wire.sim.judge.invariants import kinds_of
-    from kraft_wire.sim.runs.campaign import drawn
     from kraft_wire.sim.runs.run import run_plan
 
     assert str(Path.cwd()) in str(kraft_wire.__file__), "the package is not the copy's"
@@ -173,11 +188,8 @@ def run_seeds(
         started = time.monotonic()
         line: dict[str, object] = {"test": f"{kind}:{seed}", "outcome": "passed", "why": ""}
         try:
-            brokers = None if kind in _EVENTS else 0
-            focus = None if kind in _NO_FOCUS else kind
-            events = _EVENTS.get(kind, _CLUSTER_EVENTS)
-            plan = drawn(seed, events=events, nodes=None, brokers=brokers, focus=focus)
-            result = run_plan(plan, kinds=kinds_of(canary=False, model=brokers is None))
+            plan = _plan(kind, seed)
+            result = run_plan(plan, kinds=kinds_of(canary=False, model=kind in _QUORUMS))
             line["trace"] = result.trace_hash
             if result.failure is not None:
                 line["outcome"] = "failed"
@@ -191,3 +203,12 @@ def run_seeds(
         tell(line)
         if line["outcome"] == "failed" and took_hits is None:
             return
+
+
+def _plan(kind: str, seed: int) -> "Plan":
+    from kraft_wire.sim.runs.campaign import drawn
+
+    if kind in _QUORUMS:
+        focus, events = _QUORUMS[kind]
+        return drawn(seed, events=events, nodes=None, brokers=None, focus=focus)
+    return drawn(seed, events=_CLUSTER_EVENTS, nodes=None, brokers=0, focus=_CLUSTERS[kind])

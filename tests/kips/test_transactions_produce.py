@@ -117,6 +117,15 @@ def test_an_absent_coordinator_is_what_old_clients_retry(broker: Transactional, 
     assert error.name in (produced(sent)[0].error_message or "")
 
 
+def test_a_response_that_lacks_a_partition_is_retried(broker: Transactional) -> None:
+    """TXN-PROD-07: nothing is known of it; 4.3.1 takes it as verified."""
+    sent = broker.send()
+    assert len(broker.questions()) == 1
+    broker.respond([])
+    assert errors_of(sent) == [E.NOT_ENOUGH_REPLICAS]
+    assert broker.partition().log_end_offset == 0
+
+
 def test_a_coordinator_that_cannot_be_reached_is_retried(broker: Transactional) -> None:
     """TXN-PROD-07: no connection, no leader, a dead leader, no state topic."""
     sent = broker.send()

@@ -152,7 +152,7 @@ class _Coordinator:
                 waiting.fail(top_level, now_ms, wall_ms)
                 continue
             errors = found.get(transactional_id, {})
-            missing = ErrorCode.UNKNOWN_SERVER_ERROR
+            missing = ErrorCode.NETWORK_EXCEPTION  # 4.3.1 takes such a partition as verified
             waiting.answered(
                 {each: errors.get(each, missing) for each in waiting.question.partitions},
                 now_ms,

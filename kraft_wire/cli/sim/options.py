@@ -23,8 +23,9 @@ BrokersOption = Annotated[
 FocusOption = Annotated[
     str | None,
     typer.Option(
-        metavar="membership|transactions|groups|eligible-replicas|directories",
-        help="Concentrate on voter set changes, transactions, the new groups, KIP-966, or KIP-113.",
+        metavar="membership|transactions|groups|eligible-replicas|directories|odd-answers",
+        help="Concentrate on voter set changes, transactions, the new groups, KIP-966, KIP-113, or "
+        "odd responses between nodes.",
     ),
 ]
 EventsOption = Annotated[

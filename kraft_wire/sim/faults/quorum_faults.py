@@ -105,6 +105,7 @@ class QuorumFaults:
         """Take everything back: from here on the quorum must work."""
         self.is_over = True
         world = self.world
+        world.traffic.odd_answers.end()
         world.network.heal_all()
         world.network.delays.slow.clear()
         world.network.delays.least_us, world.network.delays.most_us = 200, 1_500
@@ -321,6 +322,13 @@ class QuorumFaults:
 
     def _usual_speed(self, node_id: int) -> None:
         self.world.network.delays.slow.pop(node_id, None)
+
+    def _odd_answers(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        if machine is not None:
+            until_us = self.world.now_us + fault.span_us
+            self.world.traffic.odd_answers.begin(machine.id, until_us)
+        return machine is not None
 
     def _reset(self, fault: Fault) -> bool:
         machine = self._target(fault.target)

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -25,6 +25,7 @@ from kraft_wire.sim.plans.elr_plan import with_elr
 from kraft_wire.sim.plans.group_plan import with_groups
 from kraft_wire.sim.plans.membership_plan import drawn_membership_plan
 from kraft_wire.sim.plans.metadata_upkeep_plan import with_metadata_upkeep
+from kraft_wire.sim.plans.odd_answers_plan import with_odd_answers
 from kraft_wire.sim.plans.plan import Plan, drawn_plan
 from kraft_wire.sim.plans.transaction_plan import with_transactions
 from kraft_wire.sim.runs.rare_states import RARE_STATES, RARE_TRANSACTION_STATES
@@ -34,6 +35,12 @@ __all__ = ["Totals", "drawn", "results_of"]
 
 
 _COLLECT_EVERY: Final = 8
+_MORE_OF_CLUSTERS: Final[Mapping[str | None, Callable[[Plan], Plan]]] = {
+    "directories": with_directories,
+    "eligible-replicas": with_elr,
+    "odd-answers": with_odd_answers,
+}
+"""What a focus adds to the plan of a cluster."""
 
 
 @dataclass(slots=True)
@@ -130,19 +137,20 @@ def drawn(
     draws a quorum whose voters change, lag and lose their disks; "transactions" a cluster that has
     transactions; "groups" one that has a consumer group or a share group, and no transactions;
     "eligible-replicas" one whose controllers keep eligible leader replicas; "directories" one whose
-    brokers have several log directories, between which replicas move.
+    brokers have several log directories, between which replicas move; "odd-answers" one of either
+    kind, whose nodes give each other responses that are odd in their shape.
     """
     if focus == "membership":
         return drawn_membership_plan(seed, nodes=nodes, events=events)
     if brokers is None:
-        return with_metadata_upkeep(drawn_plan(seed, nodes=nodes, events=events))
+        plan = with_metadata_upkeep(drawn_plan(seed, nodes=nodes, events=events))
+        return with_odd_answers(plan) if focus == "odd-answers" else plan
     plan = drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
     if focus == "groups":
         return with_metadata_upkeep(with_groups(plan))
     plan = with_metadata_upkeep(with_transactions(plan, always=focus == "transactions"))
-    if focus == "directories":
-        return with_directories(plan)
-    return with_elr(plan) if focus == "eligible-replicas" else plan
+    with_more = _MORE_OF_CLUSTERS.get(focus)
+    return plan if with_more is None else with_more(plan)
 
 
 def _one(
