@@ -413,6 +413,36 @@ def test_leader_needs_the_directory_of_its_replica(world: World) -> None:
         judge.committed(watch, batch_of(world, [found]))
 
 
+def test_leader_is_the_first_replica_that_may_lead(world: World) -> None:
+    """`PartitionChangeBuilder` of 4.3.1 looks through the replicas in their order."""
+    watch, judge = leader_watch(world), asked(world, Decisions)
+    topic = TopicRecord(name="t", topic_id=Uuid(b"id of the topic."))
+    brokers = [
+        RegisterBrokerRecord(
+            broker_id=each, incarnation_id=Uuid(b"an incarnation%02d" % each), fenced=False
+        )
+        for each in (31, 32, 33)
+    ]
+    replicas = [31, 32, 33]
+    partition = PartitionRecord(
+        topic_id=topic.topic_id,
+        partition_id=0,
+        replicas=replicas,
+        isr=replicas,
+        leader=31,
+        leader_epoch=0,
+        partition_epoch=0,
+    )
+    judge.committed(watch, batch_of(world, [topic, *brokers, partition]))
+    second, third = (
+        PartitionChangeRecord(topic_id=topic.topic_id, partition_id=0, isr=[32, 33], leader=each)
+        for each in (32, 33)
+    )
+    with pytest.raises(Violation, match="is not the first that may lead"):
+        judge.committed(watch, batch_of(world, [third]))
+    judge.committed(watch, batch_of(world, [second]))
+
+
 def batch_of(world: World, records: list[Message]) -> SeenBatch:
     """Return a batch of data that would come behind what is committed."""
     values = [encode_record(VersionedRecord(each, each.MAX_VERSION)) for each in records]

@@ -1,13 +1,14 @@
 """Requests that move partitions between brokers, with the allowed errors of their answers.
 
 A controller's answer depends on the partition: a reassignment can only be cancelled while it is in
-progress. `MoveWatch` compares the answer with the committed metadata before and after it.
+progress, and a preferred leader is elected unless it leads or may not. `MoveWatch` compares the
+answer with the committed metadata before and after it.
 """
 
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.judge.violation import Violation
@@ -36,8 +37,20 @@ _CANCELLED: Final = (
     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
 )
 _ASSIGNED: Final = (ErrorCode.NONE, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
-_Moves = tuple[tuple[int, ...], tuple[int, ...]]
-"""Replicas that are added and removed."""
+
+
+class _Placement(NamedTuple):
+    """Where a partition is, by the committed metadata."""
+
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+    replicas: tuple[int, ...]
+    leader: int
+    epoch: int
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
 
 
 def drawn_move(
@@ -63,44 +76,69 @@ def drawn_move(
 
 
 class MoveWatch:
-    """Stores which replicas of a partition were about to change when a request left."""
+    """Stores how a partition was when a request to move or elect its leader left."""
 
     def __init__(self, stage: Stage, judge: Judge) -> None:
         self._stage = stage
         self._judge = judge
-        self._before: _Moves | None = None
+        self._before: _Placement | None = None
 
     def asked(self, request: Message) -> None:
-        """Store the reassignment in progress, if any, that a request cancels."""
-        self._before = self._moves(request)
+        """Store the replicas and the leader that a request is about."""
+        self._before = self._placement(request)
 
     def answered(self, node_id: int, request: Message, error: ErrorCode) -> None:
-        """S47: a reassignment in progress can be cancelled; without one the cancellation fails."""
-        before, after = self._before, self._moves(request)
+        """S47: a cancellation ends a reassignment in progress, an election makes a leader."""
+        before, after = self._before, self._placement(request)
         if before is None or after is None:
             return
-        was_moving, is_moving = any(before), any(after)
-        is_wrong = (
-            (error is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS and was_moving and before == after)
-            or (error is ErrorCode.NONE and was_moving and before == after)
-            or (error is ErrorCode.NONE and not was_moving and not is_moving)
-        )
-        if is_wrong:
-            facts = ("a cancellation", error.name, "before", before, "after", after)
+        is_election = isinstance(request, ElectLeadersRequest)
+        is_wrong = _is_wrong_election if is_election else _is_wrong_cancellation
+        if is_wrong(before, after, error):
+            what = "an election" if is_election else "a cancellation"
+            facts = (what, error.name, "before", before, "after", after)
             raise Violation("S47 AnswerIsRight", node_id, *facts)
 
-    def _moves(self, request: Message) -> _Moves | None:
+    def _placement(self, request: Message) -> _Placement | None:
         """Return the committed state; None if the controller also has uncommitted changes."""
-        if not isinstance(request, AlterPartitionReassignmentsRequest):
-            return None
-        topic = request.topics[0]
+        match request:
+            case ElectLeadersRequest(topic_partitions=[one]):
+                name = one.topic
+            case AlterPartitionReassignmentsRequest(topics=[one]) if not one.partitions[0].replicas:
+                name = one.name
+            case _:
+                return None
         leader = newest_leader(self._stage.machines.values())
-        if topic.partitions[0].replicas is not None or leader is None:
+        if leader is None:
             return None
         if self._judge.watches[leader.id].log.end_offset != self._judge.ledger.committed_end:
             return None
         now: dict[Any, Any] = self._judge.twin.now
-        value = now.get(("partition", now.get(("topic", topic.name)), 0))
+        value = now.get(("partition", now.get(("topic", name)), 0))
         if value is None:
             return None
-        return tuple(value["adding_replicas"]), tuple(value["removing_replicas"])
+        return _Placement(
+            adding=tuple(value["adding_replicas"]),
+            removing=tuple(value["removing_replicas"]),
+            replicas=tuple(value["replicas"]),
+            leader=value["leader"],
+            epoch=value["partition_epoch"],
+        )
+
+
+def _is_wrong_cancellation(before: _Placement, after: _Placement, error: ErrorCode) -> bool:
+    was_moving, is_moving = before.is_moving, after.is_moving
+    is_same = (before.adding, before.removing) == (after.adding, after.removing)
+    return (
+        (error is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS and was_moving and is_same)
+        or (error is ErrorCode.NONE and was_moving and is_same)
+        or (error is ErrorCode.NONE and not was_moving and not is_moving)
+    )
+
+
+def _is_wrong_election(before: _Placement, after: _Placement, error: ErrorCode) -> bool:
+    """Return whether the partition shows otherwise, if nothing changed it meanwhile."""
+    if before.epoch != after.epoch:
+        return False
+    is_led = before.leader == before.replicas[0]
+    return error is ErrorCode.NONE or (error is ErrorCode.ELECTION_NOT_NEEDED) != is_led

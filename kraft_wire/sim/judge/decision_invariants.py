@@ -227,6 +227,10 @@ class DecisionIsAllowed(LogSignals):
         # A partition without a leader elects a replica where its new directory is named.
         known = after if before["leader"] == _NOBODY else before
         self._must(self._may_lead(record.leader, known), record, "leads, and may not", before)
+        if record.leader != before["leader"]:
+            in_order = [each for each in after["replicas"] if each in after["isr"]]
+            first = next((each for each in in_order if self._may_lead(each, known)), _NOBODY)
+            self._must(record.leader == first, record, "is not the first that may lead", before)
         if not self._watch.machine.setup.data.may_elect_uncleanly:
             # The change that ends a reassignment may bring its new leader into the ISR.
             in_sync = [*before["isr"], *before["eligible_leader_replicas"]]
