@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final
 
+from kraft_wire.conformance import expect
 from kraft_wire.conformance.connection import Connection
 from kraft_wire.conformance.verdict import Mismatch
 from kraft_wire.login.client_config import Security
@@ -53,6 +54,7 @@ def learn_target(
         raise Unreachable(f"cannot connect to {place}: {error.strerror or error}") from error
     try:
         offered = connection.ask(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        expect.equal(offered, "error_code", 0)
         versions = {each.api_key: (each.min_version, each.max_version) for each in offered.api_keys}
         node_id, advertised = _identity(connection, versions, address)
     except Mismatch as error:

@@ -1,6 +1,7 @@
 """The conformance suite: a proper broker passes it, and a changed answer is found and named."""
 
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +14,9 @@ from kraft_wire.conformance.case import Listener, all_cases
 from kraft_wire.conformance.command import app
 from kraft_wire.conformance.profile import profile_names, read_profile
 from kraft_wire.conformance.verdict import Outcome, Verdict
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.create_topics import CreateTopicsResponse
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -198,6 +201,19 @@ def test_reports_show_the_field_at_fault_and_how_to_run_it_again(
 def test_api_that_a_broker_does_not_offer_is_not_supported(server: ServerProcess) -> None:
     outcomes = judged(targets(server.bootstrap), "describe_quorum")
     assert {each.verdict for each in outcomes} == {Verdict.NOT_SUPPORTED}
+
+
+def test_broker_that_refuses_to_list_its_versions_is_not_judged(server: ServerProcess) -> None:
+    def refused(api_key: int, version: int, response: bytes) -> bytes:
+        is_list = api_key == ApiVersionsRequest.API_KEY
+        return (
+            response[:4] + struct.pack(">hi", ErrorCode.INVALID_REQUEST, 0) if is_list else response
+        )
+
+    with Relay(server.bootstrap, refused) as relay:
+        result = CliRunner().invoke(app, ["--bootstrap-server", relay.address])
+    assert result.exit_code == 2
+    assert "INVALID_REQUEST" in result.output
 
 
 @pytest.mark.parametrize(
