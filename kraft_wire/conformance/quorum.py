@@ -45,7 +45,7 @@ class QuorumFacts:
     is_static: bool
     """Whether the voters are configured statically, without directory ids (kraft.version 0)."""
     observers: tuple[int, ...]
-    """The ids of nodes that fetch the metadata log, but are not voters."""
+    """The ids of nodes that fetch the metadata log, but are not voters or of this suite."""
 
 
 def quorum_facts(controller: Subject) -> QuorumFacts:
@@ -67,7 +67,9 @@ def quorum_facts(controller: Subject) -> QuorumFacts:
         found.high_watermark,
         listener=nodes[0].listeners[0].name if nodes and nodes[0].listeners else "CONTROLLER",
         is_static=found.current_voters[0].replica_directory_id == ZERO_UUID,
-        observers=tuple(each.replica_id for each in found.observers),
+        observers=tuple(
+            each.replica_id for each in found.observers if each.replica_directory_id != DIRECTORY_ID
+        ),
     )
 
 

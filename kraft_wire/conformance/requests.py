@@ -80,11 +80,11 @@ def batch(
     producer: tuple[int, int] = (-1, -1),
     base_sequence: int = -1,
     is_transactional: bool = False,
+    first_ms: int = TIMESTAMP_MS,
 ) -> bytes:
-    """Return one batch with a record for each value."""
+    """Return one batch with a record for each value, each a second after the one before."""
     records = [
-        Record(key, value, timestamp=TIMESTAMP_MS + 1000 * index)
-        for index, value in enumerate(values)
+        Record(key, value, timestamp=first_ms + 1000 * index) for index, value in enumerate(values)
     ]
     producer_id, producer_epoch = producer
     return bytes(

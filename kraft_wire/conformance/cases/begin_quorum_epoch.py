@@ -46,6 +46,21 @@ def older_epoch(controller: Subject, version: int) -> None:
     expect.equal(answer, f"{_PARTITION}.leader_epoch", facts.leader_epoch)
 
 
+@case("BeginQuorumEpoch", "KIP-853", since=1, listener=Listener.CONTROLLER)
+def endpoint_of_the_leader(controller: Subject, version: int) -> None:
+    """A refusal has the address of the leader, so that the sender can find it.
+
+    Begin the epoch before the leader's.
+    """
+    facts = quorum_facts(controller)
+    request = _request(facts.leader_id, facts.leader_epoch - 1)
+    answer = controller.ask(request, version, BeginQuorumEpochResponse)
+    expect.equal(answer, "node_endpoints[0].node_id", facts.leader_id)
+    found = answer.node_endpoints[0]
+    is_address = bool(found.host) and found.port > 0
+    expect.true(is_address, "an address", (found.host, found.port), "node_endpoints[0]")
+
+
 @case("BeginQuorumEpoch", _SOURCE, listener=Listener.CONTROLLER)
 def negative_leader_id(controller: Subject, version: int) -> None:
     """A leader with a negative id is refused with INVALID_REQUEST, and the epoch does not change.

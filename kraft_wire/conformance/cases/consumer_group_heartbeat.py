@@ -29,6 +29,7 @@ _SOURCE: Final = "KIP-848, ConsumerGroupHeartbeat API"
 _CLIENT_IDS_FROM: Final = 1
 _OTHER_MEMBER_ID: Final = "the-other-member"
 _LEFT_FOR_A_WHILE: Final = -2
+_MATCHED_WITHIN_S: Final = 20
 
 
 def _refused(
@@ -339,6 +340,54 @@ def regular_expression(broker: Subject, version: int) -> None:
     expect.equal(answer, "member_epoch", request.member_epoch)
     expect.equal(answer, "assignment.topic_partitions[0].topic_id", topic.topic_id)
     expect.equal(answer, "assignment.topic_partitions[0].partitions", [0])
+
+
+@case(_API, "KIP-848, ConsumerGroupHeartbeat API", since=_CLIENT_IDS_FROM)
+def topic_that_matches_later(broker: Subject, version: int) -> None:
+    """A member is given the partitions of a topic that is created later and matches.
+
+    Join with the beginning of a topic's name and `.*` until there is an assignment, create another
+    topic, send heartbeats until there is a new assignment. A broker may match anew every 10 s.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    request = joining(group_id, topic.name)
+    request.subscribed_topic_names = []
+    request.subscribed_topic_regex = f"{topic.name}.*"
+    for _ in broker.attempts("partitions of the topic that matches"):
+        answer = _prepared(broker, request)
+        request.member_epoch = answer.member_epoch
+        if answer.assignment is not None and answer.assignment.topic_partitions:
+            break
+    later = broker.topic(name=f"{topic.name}-later")
+    epoch = request.member_epoch
+    for _ in broker.attempts("partitions of the later topic", seconds=_MATCHED_WITHIN_S):
+        answer = _prepared(broker, heartbeat(group_id, epoch, request.member_id))
+        epoch = answer.member_epoch
+        if answer.assignment is not None:
+            break
+    found = answer.assignment.topic_partitions if answer.assignment is not None else ()
+    expect.true(
+        {each.topic_id for each in found} == {topic.topic_id, later.topic_id}, "both", found
+    )
+    _accepted(broker, version, heartbeat(group_id, epoch, request.member_id))
+
+
+@case(_API, _SOURCE, since=_CLIENT_IDS_FROM)
+def many_members_that_leave(broker: Subject, version: int) -> None:
+    """Members that join and leave at once do not affect one that stays.
+
+    Join, have a hundred other members join and leave, send heartbeats of the first and of the last.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    epoch = joined(broker, version, group_id, topic).member_epoch
+    for number in range(100):
+        request = joining(group_id, topic.name)
+        request.member_id = f"guest-{number}"
+        _prepared(broker, request)
+        _prepared(broker, heartbeat(group_id, LEAVE_EPOCH, request.member_id))
+    _prepared(broker, heartbeat(group_id, epoch, MEMBER_ID))
+    unknown = heartbeat(group_id, epoch, request.member_id)
+    _refused(broker, version, unknown, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 @case(_API, "KIP-848, ConsumerGroupHeartbeat API", since=_CLIENT_IDS_FROM)

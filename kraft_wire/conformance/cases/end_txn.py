@@ -1,10 +1,17 @@
 """EndTxn, API key 26: a producer commits or aborts (KIP-98, KIP-890)."""
 
+import time
 from dataclasses import replace
 from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
+from kraft_wire.conformance.internal_topics import (
+    BODY_AT,
+    internal_topic,
+    type_of,
+    values_since,
+)
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.transactions import (
     Producer,
@@ -20,9 +27,12 @@ from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from kraft_wire.wire.generated.transaction_log_value import TransactionLogValue
 
 _SOURCE: Final = "org.apache.kafka.coordinator.transaction.TransactionCoordinator, endTransaction"
 _FENCED_SINCE: Final = 2
+_PREPARED_COMMIT, _COMMITTED = 2, 4
+_CLOCKS_DIFFER_MS: Final = 3_600_000
 _ABORTED_WITHIN_S: Final = 15
 """Brokers look for transactions that are too old every ten seconds."""
 
@@ -207,3 +217,29 @@ def epoch_of_an_older_transaction(broker: Subject, version: int) -> None:
         last, producer = producer, replace(producer, epoch=answer.producer_epoch)
     expect.error(_end(broker, version, last), "error_code", ErrorCode.NONE)
     expect.error(_end(broker, version, first), "error_code", ErrorCode.PRODUCER_FENCED)
+
+
+@case("EndTxn", "TransactionLogValue.json", since=4)
+def record_of_a_committed_transaction(broker: Subject, version: int) -> None:
+    """The log of transactions has the producer and the times of a committed transaction.
+
+    Commit a transaction with a record, read what was written to __transaction_state.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    before_ms = int(time.time() * 1000) - _CLOCKS_DIFFER_MS
+    written_in(broker, producer, topic)
+    log = internal_topic(broker, "__transaction_state")
+    expect.error(_end(broker, version, producer), "error_code", ErrorCode.NONE)
+    await_end(broker, producer.transactional_id)
+    name = producer.transactional_id.encode()
+    states = [
+        TransactionLogValue.decode(value, type_of(value), BODY_AT)[0]
+        for key, value in values_since(broker, log)
+        if key.endswith(name)
+    ]
+    seen = [each.transaction_status for each in states]
+    expect.true(seen == [_PREPARED_COMMIT, _COMMITTED], "a prepared and a complete commit", seen)
+    for each in states:
+        expect.true(each.producer_id == producer.producer_id, str(producer.producer_id), each)
+        times = each.transaction_start_timestamp_ms, each.transaction_last_update_timestamp_ms
+        expect.true(before_ms < times[0] <= times[1], f"times after {before_ms}", times)

@@ -590,3 +590,19 @@ def older_segment_is_answered_at_once(broker: Subject, version: int) -> None:
     expect.true(len(_records(fetched(answer))) > 0, "records", "none", _RECORDS)
     late = f"{waited_s:.2f} s later"
     expect.as_release(waited_s < wait_ms / 2000, "a response at once", late)
+
+
+@case("Fetch", "KIP-482, Records", since=17)
+def more_than_two_mebibytes(broker: Subject, version: int) -> None:
+    """A response has as many bytes of a partition as were asked for, whatever their length takes.
+
+    Write 3 records of 900,000 bytes, fetch them together.
+    """
+    topic = broker.topic()
+    written(broker, topic, *(batch(each * 900_000) for each in (b"a", b"b", b"c")))
+    request = fetch(topic, version, max_bytes=1 << 22, partition_max_bytes=1 << 22)
+    answer = broker.ask(request, version, FetchResponse)
+    expect.error(answer, fetch_partition("error_code"), ErrorCode.NONE)
+    found = bytes(fetched(answer).records or b"")  # type: ignore[arg-type]  # decoded frames hold bytes
+    offsets = [each.base_offset for each in parse_batches(found)]
+    expect.true(offsets == [0, 1, 2], "[0, 1, 2]", offsets, fetch_partition("records"))

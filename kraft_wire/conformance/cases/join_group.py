@@ -19,6 +19,7 @@ from kraft_wire.wire.generated.describe_groups import (
     DescribeGroupsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kraft_wire.wire.generated.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -327,3 +328,32 @@ def other_subscription_before_the_assignment(broker: Subject, version: int) -> N
     second = connection.ask(again, version, JoinGroupResponse)
     expect.error(second, "error_code", ErrorCode.NONE)
     expect.equal(second, "generation_id", first.generation_id + 1)
+
+
+@case("JoinGroup", _SOURCE, since=_ID_REQUIRED_SINCE)
+def member_whose_connection_is_closed(broker: Subject, version: int) -> None:
+    """A member that waits on a closed connection is in the next generation all the same.
+
+    Bring a group into the state Stable, join as another member, close its connection, send
+    heartbeats until there is a rebalance, join again.
+    """
+    group_id = broker.group()
+    first = stable_member(broker, group_id)
+    other = join_request(group_id, metadata=subscription("conform"))
+    connection = broker.connect()
+    other.member_id = connection.ask(other, version, JoinGroupResponse).member_id
+    payload, _ = connection.encoded(other, version)
+    connection.send_frame(payload)
+    connection.close()
+    beat = HeartbeatRequest(
+        group_id=group_id, generation_id=first.generation_id, member_id=first.member_id
+    )
+    for _ in broker.attempts("a rebalance"):
+        answer = broker.prepare(beat, HeartbeatResponse)
+        if answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+            break
+    again = join_request(group_id, first.member_id)
+    joined_again = broker.ask(again, version, JoinGroupResponse)
+    expect.error(joined_again, "error_code", ErrorCode.NONE)
+    found = {each.member_id for each in joined_again.members}
+    expect.true(found == {first.member_id, other.member_id}, "both members", found, "members")

@@ -137,7 +137,7 @@ def pattern_with_counts(broker: Subject, version: int) -> None:
     """A part of a pattern may be repeated a number of times; a lower bound is needed.
 
     List by the whole name, followed by a character that it does not have with counts of both
-    kinds, and by braces that are not counts.
+    kinds, and by braces that are not counts; by the whole name with its last character zero times.
     """
     producer = new_producer(broker)
     for counts, wanted in (
@@ -151,6 +151,8 @@ def pattern_with_counts(broker: Subject, version: int) -> None:
         pattern = f"{producer.transactional_id}#{counts}"
         request = ListTransactionsRequest(transactional_id_pattern=pattern)
         _is(_listed(broker, version, producer, request), wanted)
+    request = ListTransactionsRequest(transactional_id_pattern=f"{producer.transactional_id}{{0}}")
+    _is(_listed(broker, version, producer, request), None)
 
 
 @case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)

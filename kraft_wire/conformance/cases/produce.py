@@ -1,5 +1,6 @@
 """Produce, API key 0: batches of idempotent and plain producers, and what is refused."""
 
+import struct
 from typing import Final
 
 from kraft_wire.conformance import expect
@@ -18,7 +19,7 @@ from kraft_wire.conformance.requests import (
 )
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
-from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.compression.codecs import Compression, compress
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.generated.metadata import (
@@ -31,8 +32,10 @@ from kraft_wire.wire.generated.produce import (
     ProduceRequest,
     ProduceResponse,
 )
+from kraft_wire.wire.header import encode_request_header
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import HEADER_BYTES
 
 _CODE: Final = produce_partition("error_code")
 _OFFSET: Final = produce_partition("base_offset")
@@ -40,6 +43,8 @@ _BY_ID: Final = 13
 _ZSTD_SINCE: Final = 7
 _NOWHERE: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
 
+_LENGTH_AT: Final = 8
+_COUNT_BYTES: Final = 4
 _CRC_AT: Final = 17
 _ATTRIBUTES_AT: Final = 21
 _CONTROL: Final = 1 << 5
@@ -255,6 +260,25 @@ def snappy(broker: Subject, version: int) -> None:
     _compressed(broker, version, Compression.SNAPPY)
 
 
+@case("Produce", "org.xerial.snappy.SnappyInputStream", since=9)
+def snappy_in_two_streams(broker: Subject, version: int) -> None:
+    """Records compressed with snappy may be in several streams, one behind the other.
+
+    Produce two records, each half of whose bytes is a stream of its own.
+    """
+    plain = batch(b"a" * 100, b"b" * 100)
+    body, middle = plain[HEADER_BYTES:], len(plain) // 2
+    halves = [compress(Compression.SNAPPY, each) for each in (body[:middle], body[middle:])]
+    records = bytearray(plain[:HEADER_BYTES] + b"".join(map(bytes, halves)))
+    struct.pack_into(">i", records, _LENGTH_AT, len(records) - _LENGTH_AT - _COUNT_BYTES)
+    records[_ATTRIBUTES_AT + 1] |= Compression.SNAPPY
+    topic = broker.topic()
+    answer = _answer(broker, version, produce(topic, version, checksummed(records)))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    latest = broker.prepare(list_offsets(topic, LATEST), ListOffsetsResponse)
+    expect.equal(latest, "topics[0].partitions[0].offset", 2)
+
+
 @case("Produce", "KIP-57")
 def lz4(broker: Subject, version: int) -> None:
     """A batch compressed with lz4 is accepted.
@@ -435,6 +459,23 @@ def same_partition_twice(broker: Subject, version: int) -> None:
     expect.as_release(offsets == (0, 2), "the last records alone", offsets, _OFFSET)
 
 
+@case("Produce", "org.apache.kafka.server.common.RequestUtils, hasTransactionalRecords", since=9)
+def impossible_batch_beside_another(broker: Subject, version: int) -> None:
+    """A batch too short for its header fails all partitions of the request.
+
+    Produce a record to partition 0, and a batch of declared size 3 to partition 1.
+    """
+    topic = broker.topic(2)
+    request = produce(topic, version, batch(b"a"))
+    short = bytearray(batch(b"b"))
+    struct.pack_into(">i", short, _LENGTH_AT, 3)
+    other = PartitionProduceData(index=1, records=bytes(short))
+    request.topic_data[0].partition_data.append(other)
+    answer = _answer(broker, version, request)
+    codes = [one.error_code for each in answer.responses for one in each.partition_responses]
+    expect.true(codes == [ErrorCode.CORRUPT_MESSAGE] * 2, "2 × CORRUPT_MESSAGE", codes)
+
+
 @case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
 def partitions_on_their_own(broker: Subject, version: int) -> None:
     """Partitions of one request succeed and fail on their own.
@@ -530,3 +571,24 @@ def _changed(records: bytes, at: int, value: int) -> bytes:
     changed = bytearray(records)
     changed[at] = value
     return checksummed(changed)
+
+
+@case("Produce", "KAFKA-18659", since=3, until=3)
+def versions_of_old_clients(broker: Subject, version: int) -> None:
+    """Versions 0 to 2 are offered for old clients, but a batch in one of them is not written.
+
+    Produce a record in each of these versions, ask for the end of the log. Apache Kafka closes the
+    connection.
+    """
+    topic = broker.topic()
+    name, records = topic.name.encode(), batch(b"a")
+    body = struct.pack(">hiih", 1, 5_000, 1, len(name)) + name
+    body += struct.pack(">iii", 1, 0, len(records)) + records
+    for old in range(3):
+        connection = broker.connect()
+        header = connection.header(ProduceRequest.API_KEY, old)
+        connection.send_frame(encode_request_header(header) + body)
+        frame = connection.next_frame()
+        expect.as_release(frame is None, "a closed connection", frame)
+    latest = broker.prepare(list_offsets(topic, LATEST), ListOffsetsResponse)
+    expect.equal(latest, "topics[0].partitions[0].offset", 0)

@@ -1,5 +1,7 @@
 """Reading beside transactions: what read_committed shows and hides (KIP-98)."""
 
+import struct
+import time
 from typing import Final
 
 from kraft_wire.conformance import expect
@@ -12,6 +14,9 @@ from kraft_wire.wire.generated.fetch import FetchResponse
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 
 _READ_COMMITTED: Final = 1
+_TIMES: Final = struct.Struct(">qq")
+_TIMES_AT: Final = 27
+_CLOCKS_DIFFER_MS: Final = 3_600_000
 
 
 @case("Fetch", "KIP-98, read_committed")
@@ -83,3 +88,22 @@ def latest_offset_of_an_open_transaction(broker: Subject, version: int) -> None:
         request = list_offsets(topic, LATEST, isolation_level=isolation)
         answer = broker.ask(request, version, ListOffsetsResponse)
         expect.equal(answer, "topics[0].partitions[0].offset", wanted)
+
+
+@case("Fetch", "KIP-98, control batches", until=4)
+def time_of_a_marker(broker: Subject, version: int) -> None:
+    """The marker that ends a transaction has the time at which it was written.
+
+    Commit a transaction with a record, fetch the marker.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    before_ms = int(time.time() * 1000) - _CLOCKS_DIFFER_MS
+    written_in(broker, producer, topic)
+    ended(broker, producer, committed=True)
+    answer = broker.ask(fetch(topic, version, 1), version, FetchResponse)
+    expect.error(answer, fetch_partition("error_code"), ErrorCode.NONE)
+    marker = bytes(answer.responses[0].partitions[0].records or b"")  # type: ignore[arg-type]  # decoded frames hold bytes
+    expect.true(len(marker) > _TIMES_AT + _TIMES.size, "a marker", marker)
+    first_ms, last_ms = _TIMES.unpack_from(marker, _TIMES_AT)
+    expect.true(first_ms > before_ms, f"a time after {before_ms}", first_ms)
+    expect.true(last_ms == first_ms, str(first_ms), last_ms)

@@ -378,3 +378,22 @@ def client_that_leaves(broker: Subject, version: int) -> None:
         connection.close()
     broker.ask(MetadataRequest(topics=[]), version, MetadataResponse)
     _serves(broker)
+
+
+@case("Fetch", _SOURCE, until=4)
+def client_that_leaves_with_a_waiting_fetch(broker: Subject, version: int) -> None:
+    """The record that a closed connection waited for affects no other connection.
+
+    Have ten connections wait for a record, close them, write the record, ask on another one.
+    """
+    topic = broker.topic()
+    request = fetch(topic, version, max_wait_ms=30_000)
+    for _ in range(10):
+        connection = broker.connect()
+        payload, _ = connection.encoded(request, version)
+        connection.send_frame(payload)
+        connection.close()
+    written(broker, topic, batch(b"a"))
+    answer = broker.ask(fetch(topic, version), version, FetchResponse)
+    expect.true(bool(answer.responses[0].partitions[0].records), "a record", answer)
+    _serves(broker)

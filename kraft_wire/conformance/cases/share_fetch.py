@@ -1,5 +1,6 @@
 """ShareFetch, API key 78: members of share groups acquire records (KIP-932)."""
 
+import time
 from typing import Final
 
 from kraft_wire.conformance import expect
@@ -34,6 +35,8 @@ from kraft_wire.wire.generated.share_fetch import (
 _API: Final = "ShareFetch"
 _SOURCE: Final = "KIP-932, ShareFetch API"
 _SESSIONS: Final = "KIP-932, Share sessions"
+_START: Final = "KIP-932, share.auto.offset.reset"
+_HALF_A_DAY_MS: Final = 12 * 3_600_000
 _RENEWAL_SINCE: Final = 2
 _RECORD_LIMIT: Final = 1
 _FINAL: Final = -1
@@ -139,6 +142,35 @@ def record_locks_of_a_partition(broker: Subject, version: int) -> None:
     sixty = batch(*[b"x"] * 60)
     with records_of_a_group(broker, sixty, sixty, sixty, settings=limit) as (group_id, topic):
         expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 119, 1))
+        expect_acquired(_sent(broker, version, share_fetch(group_id, 1, max_wait_ms=0)))
+
+
+@case(_API, _SESSIONS)
+def as_many_locks_as_allowed(broker: Subject, version: int) -> None:
+    """A partition whose acquired records are exactly as many as allowed gives no more.
+
+    Set share.partition.max.record.locks to 100, write 3 batches of 50 records, fetch twice.
+    """
+    limit = {"share.partition.max.record.locks": "100"}
+    fifty = batch(*[b"x"] * 50)
+    with records_of_a_group(broker, fifty, fifty, fifty, settings=limit) as (group_id, topic):
+        expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 99, 1))
+        expect_acquired(_sent(broker, version, share_fetch(group_id, 1, max_wait_ms=0)))
+
+
+@case(_API, _START)
+def records_of_the_last_hour(broker: Subject, version: int) -> None:
+    """A group that begins an hour ago acquires no older records.
+
+    Set share.auto.offset.reset to by_duration:PT1H, write a record of 12 hours ago and a new one,
+    fetch twice.
+    """
+    now_ms = int(time.time() * 1000)
+    old, new = batch(b"a", first_ms=now_ms - _HALF_A_DAY_MS), batch(b"b", first_ms=now_ms)
+    begins = {"share.auto.offset.reset": "by_duration:PT1H"}
+    with records_of_a_group(broker, old, new, settings=begins) as (group_id, topic):
+        request = share_fetch(group_id, 0, topic)
+        expect_acquired(broker.prepare(request, ShareFetchResponse, until=version), (1, 1, 1))
         expect_acquired(_sent(broker, version, share_fetch(group_id, 1, max_wait_ms=0)))
 
 

@@ -439,6 +439,33 @@ def endpoints(broker: Subject, version: int) -> None:
 
 
 @case(_API, _SOURCE)
+def endpoint_of_a_new_member(broker: Subject, version: int) -> None:
+    """A member that knows all endpoints is told when another one joins with its own.
+
+    Join with an endpoint, join as another member with another endpoint, send a heartbeat of the
+    first with the epoch that it knows.
+    """
+    wanted = topology(broker.topic(partitions=2).name)
+    with streams_group(broker) as group_id:
+        member_epoch(broker, group_id, wanted, tasks=2)
+        request = joining(group_id, wanted)
+        request.user_endpoint = Endpoint(host="first.example", port=1)
+        first = prepared(broker, request)
+        request = joining(group_id, wanted, OTHER_MEMBER_ID)
+        request.user_endpoint = Endpoint(host="second.example", port=2)
+        prepared(broker, request)
+        request = heartbeat(group_id, first.member_epoch)
+        request.endpoint_information_epoch = first.endpoint_information_epoch
+        answer = _accepted(broker, version, request)
+        found = answer.partitions_by_user_endpoint or ()
+        hosts = [each.user_endpoint.host for each in found]
+        path = "partitions_by_user_endpoint"
+        expect.true("second.example" in hosts, "second.example", hosts, path)
+        known, told = first.endpoint_information_epoch, answer.endpoint_information_epoch
+        expect.true(told > known, f"more than {known}", told, "endpoint_information_epoch")
+
+
+@case(_API, _SOURCE)
 def topology_of_a_leaving_member(broker: Subject, version: int) -> None:
     """A member that leaves gives no topology: INVALID_REQUEST.
 

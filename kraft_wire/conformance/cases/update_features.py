@@ -5,6 +5,7 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.verdict import NotSupported
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.update_features import (
     FeatureUpdateKey,
@@ -15,7 +16,9 @@ from kraft_wire.wire.generated.update_features import (
 _SOURCE: Final = "org.apache.kafka.controller.FeatureControlManager, updateFeatures"
 _VALIDATION_SINCE: Final = 1
 _RESULTS_UNTIL: Final = 1
-_UPGRADE: Final = 1
+_UPGRADE, _SAFE_DOWNGRADE = 1, 2
+_WITH_NEW_RECORDS: Final = 30
+"""4.3-IV0, a level of metadata.version that added fields of records."""
 
 
 def _refused(broker: Subject, version: int, *updates: FeatureUpdateKey) -> None:
@@ -25,6 +28,13 @@ def _refused(broker: Subject, version: int, *updates: FeatureUpdateKey) -> None:
     answer = broker.ask(request, version, UpdateFeaturesResponse)
     codes = [answer.error_code, *(each.error_code for each in answer.results)]
     expect.true(any(codes), "an error", codes, "error_code")
+
+
+def _metadata_version(broker: Subject) -> int:
+    """Return the finalized level."""
+    greeting = ApiVersionsRequest(client_software_name="conform", client_software_version="1.0")
+    found = broker.prepare(greeting, ApiVersionsResponse).finalized_features
+    return next(each.max_version_level for each in found if each.name == "metadata.version")
 
 
 def _update(feature: str, level: int, upgrade_type: int = _UPGRADE) -> FeatureUpdateKey:
@@ -82,9 +92,7 @@ def present_level(broker: Subject, version: int) -> None:
 
     Ask for the finalized level of metadata.version with ApiVersions, validate it.
     """
-    greeting = ApiVersionsRequest(client_software_name="conform", client_software_version="1.0")
-    found = broker.prepare(greeting, ApiVersionsResponse).finalized_features
-    level = next(each.max_version_level for each in found if each.name == "metadata.version")
+    level = _metadata_version(broker)
     request = UpdateFeaturesRequest(
         timeout_ms=10_000,
         feature_updates=[_update("metadata.version", level)],
@@ -93,3 +101,15 @@ def present_level(broker: Subject, version: int) -> None:
     answer = broker.ask(request, version, UpdateFeaturesResponse)
     codes = [answer.error_code, *(each.error_code for each in answer.results)]
     expect.true(not any(codes), "no error", codes, "error_code")
+
+
+@case("UpdateFeatures", _SOURCE, since=_VALIDATION_SINCE)
+def downgrade_that_loses_fields(broker: Subject, version: int) -> None:
+    """A safe downgrade below a level that added fields to records is refused.
+
+    Validate a safe downgrade of metadata.version from level 30 or higher to level 29.
+    """
+    level = _metadata_version(broker)
+    if level < _WITH_NEW_RECORDS:
+        raise NotSupported(f"metadata.version is {level}")
+    _refused(broker, version, _update("metadata.version", _WITH_NEW_RECORDS - 1, _SAFE_DOWNGRADE))

@@ -4,6 +4,12 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
+from kraft_wire.conformance.internal_topics import (
+    BODY_AT,
+    internal_topic,
+    type_of,
+    values_since,
+)
 from kraft_wire.conformance.share_states import (
     ERROR,
     FIRST_STATE_EPOCH,
@@ -25,6 +31,8 @@ from kraft_wire.wire.generated.read_share_group_state import ReadShareGroupState
 from kraft_wire.wire.generated.read_share_group_state_summary import (
     ReadShareGroupStateSummaryResponse,
 )
+from kraft_wire.wire.generated.share_snapshot_value import ShareSnapshotValue
+from kraft_wire.wire.generated.share_update_value import ShareUpdateValue
 from kraft_wire.wire.generated.write_share_group_state import (
     WriteShareGroupStateRequest,
     WriteShareGroupStateResponse,
@@ -35,6 +43,7 @@ _SOURCE: Final = "KIP-932, WriteShareGroupState API"
 _CHECKS: Final = "org.apache.kafka.coordinator.share.ShareCoordinatorShard, writeState"
 _COUNT_SINCE: Final = 1
 _ARCHIVED: Final = 4
+_SNAPSHOT, _UPDATE = 0, 1
 
 
 def _answered(
@@ -154,3 +163,30 @@ def nothing_to_write(broker: Subject, version: int) -> None:
             answer = broker.ask(request, version, WriteShareGroupStateResponse)
             expect.equal(answer, "results", [])
         _answered(broker, version, write(of), ErrorCode.INVALID_REQUEST)
+
+
+@case(_API, "ShareUpdateValue.json", since=_COUNT_SINCE)
+def record_of_an_update(broker: Subject, version: int) -> None:
+    """The log of states has what was written, and the number of the snapshot before it.
+
+    Begin a state, write a batch with a count of 2, read what was written to __share_group_state.
+    """
+    with share_partition(broker) as of:
+        log = internal_topic(broker, "__share_group_state")
+        begun(broker, of)
+        request = write(of, (10, 11, 2, 1), start_offset=10, complete_count=2)
+        _answered(broker, version, request, ErrorCode.NONE)
+        mine = [each for each in values_since(broker, log) if of.group_id.encode() in each[0]]
+        types = [type_of(key) for key, _ in mine]
+        expect.true(types == [_SNAPSHOT, _UPDATE], "a snapshot and an update", types)
+        snapshot, _ = ShareSnapshotValue.decode(mine[0][1], 0, BODY_AT)
+        update, _ = ShareUpdateValue.decode(mine[1][1], 0, BODY_AT)
+        epochs = snapshot.snapshot_epoch, update.snapshot_epoch
+        expect.true(epochs[0] == epochs[1], "one snapshot", epochs)
+        expect.true(update.start_offset == 10, "10", update.start_offset)
+        expect.true(update.delivery_complete_count == 2, "2", update.delivery_complete_count)
+        batches = [
+            (each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+            for each in update.state_batches
+        ]
+        expect.true(batches == [(10, 11, 2, 1)], "[(10, 11, 2, 1)]", batches)
