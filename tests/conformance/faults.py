@@ -4,7 +4,8 @@
 are random mutants (`mutants/random`) of handlers, groups, producing, fetching, the controller's
 topics and settings and the quorum's RPCs. They were drawn with seed 20 before the cases were looked
 at; `faults.toml` has those of the first 130 that one node can show to a client, 15 of a later draw
-with seed 2026, and 27 of one with seed 2027 over newer groups and transactions. A fault whose lines
+with seed 2026, 27 of one with seed 2027 over newer groups and transactions, and 60 of one with seed
+2029 over the broker, the controller's and the quorum's handlers and the wire. A fault whose lines
 are gone is listed, and counts as neither found nor missed.
 """
 
@@ -17,6 +18,7 @@ from mutants.campaign import probe_in
 from mutants.catalogue import Check
 from mutants.overlay import Overlay
 from mutants.random.candidates import source_of
+from mutants.random.coverage_map import product_files
 from mutants.random.drawing import Drawn, all_mutants
 
 __all__ = ["main"]
@@ -30,7 +32,7 @@ def main(only: Sequence[str] = ()) -> int:
     listed = tomllib.loads(FAULTS.read_text(encoding="utf-8"))["fault"]
     wanted = [each for each in listed if each["case"] and (not only or each["id"] in only)]
     sources = {each["path"]: source_of(each["path"]) for each in wanted}
-    known = {each.id: each for each in all_mutants(sources)}
+    known = {each.id: each for each in (*_of_the_product(), *all_mutants(sources))}
     overlay, missed = Overlay(), 0
     try:
         for each in wanted:
@@ -41,6 +43,11 @@ def main(only: Sequence[str] = ()) -> int:
     finally:
         overlay.remove()
     return missed
+
+
+def _of_the_product() -> list[Drawn]:
+    """Return all mutants: which fields have one type depends on the modules beside."""
+    return all_mutants({path: source_of(path) for path in map(str, product_files())})
 
 
 def _judged(overlay: Overlay, fault: Drawn, sources: dict[str, str], case: str) -> str:
