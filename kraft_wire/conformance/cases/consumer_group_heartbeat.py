@@ -347,7 +347,7 @@ def topic_that_matches_later(broker: Subject, version: int) -> None:
     """A member is given the partitions of a topic that is created later and matches.
 
     Join with the beginning of a topic's name and `.*` until there is an assignment, create another
-    topic, send heartbeats until there is a new assignment. A broker may match anew every 10 s.
+    topic, send heartbeats until there is a new assignment. A broker may match again after 10 s.
     """
     group_id, topic = broker.group(), broker.topic()
     request = joining(group_id, topic.name)
