@@ -1,16 +1,18 @@
 """Members of a share group (KIP-932): they fetch records, and accept, release or reject them.
 
-A member keeps its place with heartbeats, and acknowledges with the next fetch or alone. It leaves
-some records alone until their locks end, and sometimes loses its connection or leaves.
+A member keeps its place with heartbeats, and acknowledges with the next fetch or alone, the records
+of a batch together or in parts. It leaves some records alone until their locks end, and sometimes
+loses its connection or leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Final
 
 from kraft_wire.sim.clients.context import ClientContext
-from kraft_wire.sim.clients.share_requests import Acknowledged, records_of
+from kraft_wire.sim.clients.share_requests import Acknowledged, Batch, records_of
 from kraft_wire.sim.clients.share_sessions import (
     ACCEPT,
     REJECT,
@@ -19,12 +21,14 @@ from kraft_wire.sim.clients.share_sessions import (
     ShareSessions,
 )
 from kraft_wire.sim.judge.share_history import ShareHistory
+from kraft_wire.sim.scheduler import stream
 
 __all__ = ["SHARE_GROUP", "ShareMember"]
 
 SHARE_GROUP: Final = "s"
 _TYPES: Final = (*(ACCEPT,) * 6, *(RELEASE,) * 3, REJECT)
 _FORGETS_SHARE: Final = 0.1
+_PARTS_SHARE: Final = 0.4
 _LOSES_SHARE: Final = 0.03
 _LEAVES_SHARE: Final = 0.02
 _WAITS_US: Final = 100_000
@@ -48,6 +52,7 @@ class ShareMember(ShareSessions):
         self.is_resting = False
         """Whether it accepts everything and stays."""
         self._may_begin = may_begin
+        self._parting = stream(self.stage.seed, "parts", number)
         self._turn = 0
         self.think_us = 8_000
         self.timeout_us = 1_000_000
@@ -102,9 +107,20 @@ class ShareMember(ShareSessions):
         """Return the records to acknowledge, with how; the others are left alone."""
         batches, session.batches = session.batches, []
         found = []
-        for batch in batches:
+        for batch in chain.from_iterable(map(self._parts, batches)):
             kind = ACCEPT if self.is_resting else self.random.choice(_TYPES)
             if self.is_resting or self.random.random() >= _FORGETS_SHARE:
                 found.append((batch, kind))
                 self.shares.acknowledges(self.number, records_of(batch))
         return found
+
+    def _parts(self, batch: Batch) -> list[Batch]:
+        """Return a batch as it is acknowledged: sometimes in two parts, each in its own way."""
+        topic_id, number, first, last, count = batch
+        if first == last or self._parting.random() >= _PARTS_SHARE:
+            return [batch]
+        middle = self._parting.randrange(first, last)
+        return [
+            (topic_id, number, first, middle, count),
+            (topic_id, number, middle + 1, last, count),
+        ]

@@ -44,6 +44,12 @@ def acknowledged_by_partition(
     return found
 
 
+def _types(first_offset: int, last_offset: int, kind: int) -> list[int]:
+    """Return one type for all records, or one for each, which means the same."""
+    count = last_offset - first_offset + 1
+    return [kind] * (count if first_offset % 2 else 1)
+
+
 def acknowledge_request(
     group: str, member_id: str, session_epoch: int, acknowledged: Sequence[Acknowledged]
 ) -> ShareAcknowledgeRequest:
@@ -53,7 +59,7 @@ def acknowledge_request(
         topic = topics.setdefault(at[0], share_acknowledge.AcknowledgeTopic(topic_id=at[0]))
         listed = [
             share_acknowledge.AcknowledgementBatch(
-                first_offset=first, last_offset=last, acknowledge_types=[kind]
+                first_offset=first, last_offset=last, acknowledge_types=_types(first, last, kind)
             )
             for (_, _, first, last, _), kind in batches
         ]
@@ -83,7 +89,7 @@ def fetch_request(
         topic = topics.setdefault(at[0], share_fetch.FetchTopic(topic_id=at[0]))
         listed = [
             share_fetch.AcknowledgementBatch(
-                first_offset=first, last_offset=last, acknowledge_types=[kind]
+                first_offset=first, last_offset=last, acknowledge_types=_types(first, last, kind)
             )
             for (_, _, first, last, _), kind in acknowledged.get(at, [])
         ]
