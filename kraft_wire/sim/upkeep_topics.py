@@ -46,6 +46,8 @@ class LogRules:
     delete_retention_ms: int = _DAY_MS
     min_lag_ms: int = 0
     dirty_ratio: float = 0.5
+    index_bytes: int = 10_485_760
+    """`segment.index.bytes`: an index that is full begins the next segment."""
 
 
 def is_compacted(kind: str) -> bool:
@@ -58,7 +60,7 @@ def rules_of(topic: str, data: Workload) -> LogRules | None:
     if not data.upkeep:
         return None
     if topic in (OFFSETS_TOPIC, TRANSACTION_TOPIC):
-        return LogRules(is_compacted=True)
+        return LogRules(is_compacted=True, index_bytes=_index_bytes(data.offsets_segment_batches))
     if topic not in KINDS:
         return None
     return LogRules(
@@ -70,7 +72,13 @@ def rules_of(topic: str, data: Workload) -> LogRules | None:
         delete_retention_ms=data.tombstone_ms,
         min_lag_ms=data.compaction_lag_ms if topic == "compact" else 0,
         dirty_ratio=data.dirty_percent / 100,
+        index_bytes=_index_bytes(data.segment_batches),
     )
+
+
+def _index_bytes(segment_batches: int) -> int:
+    """Return the size of an index for a segment of so many batches, with growing times."""
+    return (segment_batches + 1) * _TIME_ENTRY_BYTES
 
 
 _SIZED: Final = ("keep-bytes", "compact-delete")
@@ -94,7 +102,7 @@ def topic_settings(topic: str, data: Workload) -> dict[str, object]:
         "min.insync.replicas": data.min_isr,
         "retention.bytes": rules.retention_bytes,
         "retention.ms": rules.retention_ms,
-        "segment.index.bytes": (data.segment_batches + 1) * _TIME_ENTRY_BYTES,
+        "segment.index.bytes": rules.index_bytes,
         "segment.ms": data.segment_ms or _WEEK_MS,
     }
     if data.compaction_lag_max_ms > rules.min_lag_ms:
@@ -110,5 +118,5 @@ def settings_for_upkeep(data: Workload) -> dict[str, object]:
         "log.cleaner.backoff.ms": 1_000,
         "log.retention.check.interval.ms": 1_000,
         "log.index.interval.bytes": INDEX_INTERVAL_BYTES,
-        "log.index.size.max.bytes": (data.offsets_segment_batches + 1) * _TIME_ENTRY_BYTES,
+        "log.index.size.max.bytes": _index_bytes(data.offsets_segment_batches),
     }

@@ -369,6 +369,13 @@ def the_time_is_the_producers() -> None:
     stage.segment(0, batch(0, (b"a", b"1"), time=WALL_MS))
 
 
+def a_segment_goes_on_behind_a_full_index() -> None:
+    """Room for 4 entries: the first of 5 batches has none, and the sixth finds no room."""
+    stage = Stage("keep-bytes", segment_batches=2)
+    stage.segment(0, *(batch(each, (b"a", b"1")) for each in range(5)))
+    stage.segment(5, *(batch(each, (b"a", b"1")) for each in range(5, 11)))
+
+
 def the_end_is_another_one() -> None:
     compactable().listed(LATEST, -1, 3, 0)
 
@@ -438,6 +445,7 @@ PLANTED: list[tuple[str, Callable[[], None]]] = [
     ("S53 RetentionAllowed", a_compacted_log_is_cut_from_the_front),
     ("S54 AppendTime", the_time_is_not_the_leaders),
     ("S54 AppendTime", the_time_is_the_producers),
+    ("S74 SegmentsRoll", a_segment_goes_on_behind_a_full_index),
     ("S55 OffsetAnswers", the_end_is_another_one),
     ("S55 OffsetAnswers", the_earliest_is_another_one),
     ("S55 OffsetAnswers", the_first_at_a_time_is_another_one),

@@ -11,7 +11,10 @@ Errors: `Violation`. The ids are in docs/SIMULATION.md.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import takewhile
+from operator import attrgetter
 from typing import Final, cast
 
 from kraft_wire.broker.partition import Partition
@@ -32,9 +35,12 @@ _BOUNDS: Final = "S51 CompactionBounds"
 _START: Final = "S52 LogStartMonotone"
 _RETENTION: Final = "S53 RetentionAllowed"
 _STAMPED: Final = "S54 AppendTime"
+_ROLLED: Final = "S74 SegmentsRoll"
+_INDEX_ENTRY_BYTES: Final = 8
 _SLACK_MS: Final = 3_000
 """A check of the retention every second, and short stalls."""
 _UP_TO_HIGH_WATERMARK: Final = -1
+_base_offset: Final = attrgetter("base_offset")
 
 
 class UpkeepJudge:
@@ -98,7 +104,10 @@ class UpkeepJudge:
     def appended(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
         """A batch was appended to a log; a batch of its leader has the leader's time."""
         truth = watch.truth
-        if truth.rules is None or not truth.rules.is_append_time or batch.is_control:
+        if truth.rules is None:
+            return
+        self._look_at_roll(watch, batch, truth.rules)
+        if not truth.rules.is_append_time or batch.is_control:
             return
         facts = facts_of(batch)
         self._check(_STAMPED, facts.is_append_time, watch, batch.identity, "is not stamped")
@@ -110,6 +119,19 @@ class UpkeepJudge:
             )
             shown = (batch.identity, facts.max_timestamp, "at", wall_ms)
             self._check(_STAMPED, is_own, watch, *shown)
+
+    def _look_at_roll(self, watch: ReplicaWatch, batch: SeenBatch, rules: LogRules) -> None:
+        """A leader appends one batch at a time, so that each but the first has an index entry."""
+        if not watch.state[3] or batch.epoch != watch.state[2]:
+            return
+        at = bisect_right(watch.log.batches, batch.base_offset, key=_base_offset)
+        same = takewhile(
+            lambda each: each.segment is batch.segment, watch.log.batches[at - 1 :: -1]
+        )
+        epochs = [each.epoch for each in same]
+        if epochs[-1] == batch.epoch:  # it has appended all of them itself
+            most = rules.index_bytes // _INDEX_ENTRY_BYTES + 1
+            self._check(_ROLLED, len(epochs) <= most, watch, len(epochs), "batches, not", most)
 
     def _check(self, invariant: str, holds: bool, watch: ReplicaWatch, *facts: object) -> None:
         self.judge.check(invariant, holds, watch, *facts)
