@@ -18,9 +18,17 @@ from kraft_wire.wire.records.record import Record
 
 
 def replica(
-    node: str, values: list[bytes], high_watermark: int = -1, epoch: int = 0, **facts: bool
+    node: str,
+    values: list[bytes],
+    high_watermark: int = -1,
+    epoch: int = 0,
+    behind: bytes = b"",
+    **facts: bool,
 ) -> Replica:
-    """A replica of one record a batch; `epoch` is that of the batches behind the first one."""
+    """A replica of one record a batch; `epoch` is that of the batches behind the first one.
+
+    `behind`: bytes behind the batches.
+    """
     data = b"".join(
         build_batch(
             [Record(b"k", value)], base_offset=at, partition_leader_epoch=epoch if at else 0
@@ -28,7 +36,7 @@ def replica(
         for at, value in enumerate(values)
     )
     table = batches_table(
-        batch_columns(window_of(data)), BatchSource("t", 0, node, f"{0:020d}.log")
+        batch_columns(window_of(data + behind)), BatchSource("t", 0, node, f"{0:020d}.log")
     )
     return Replica(node, "t", 0, batches_of(table), 0, high_watermark, **facts)
 
@@ -107,3 +115,17 @@ def test_watermark_that_no_replica_reaches_is_one_finding() -> None:
     assert (found.node, found.offset, found.severity) == ("1", 3, "error")
     (found,) = check_below_high_watermark([replica("1", SAME)], None, reported=4)
     assert found.severity == "error"
+
+
+def test_bytes_behind_an_end_that_are_as_long_as_what_others_have_are_damaged() -> None:
+    """The batches are not lost then: their bytes are there, and are no batch."""
+    whole, short = replica("1", SAME, 3), replica("2", SAME[:2], 3)
+    sizes = whole.batches.size_bytes
+    for more, check in ((0, "crc"), (1, "below-high-watermark")):
+        torn = replica("2", SAME[:2], 3, behind=bytes(int(sizes[2]) + more))
+        (found,) = check_below_high_watermark([whole, torn], {"1", "2"})
+        assert (found.check, found.node, found.offset) == (check, "2", 2)
+        assert found.position == int(sizes[:2].sum())
+        assert f"{int(sizes[2]) + more} bytes after it are not a batch" in found.detail
+    (found,) = check_below_high_watermark([whole, short], {"1", "2"})
+    assert (found.check, found.position) == ("below-high-watermark", -1)

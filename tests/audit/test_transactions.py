@@ -18,6 +18,7 @@ from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import parse_batches
@@ -228,6 +229,40 @@ def test_a_fault_is_told_once_with_its_file(
     (finding,) = audited(directory.path)
     assert (finding.check, finding.severity, finding.file) == (check, "error", file)
     assert detail in finding.detail
+
+
+ENTRY = struct.Struct(">qhiqiqiq")
+"""`ProducerStateManager`: id, epoch, last sequence and offset, delta, time, coordinator, first."""
+
+
+def keep_producers(name: str, *kept: int) -> Spoil:
+    """Write a producer snapshot again, with some of its producers."""
+
+    def spoil(directory: Directory) -> None:
+        content = directory.file(name).read_bytes()
+        rows = [row for row in ENTRY.iter_unpack(content[10:]) if row[0] in kept]
+        body = struct.pack(">i", len(rows)) + b"".join(ENTRY.pack(*row) for row in rows)
+        directory.file(name).write_bytes(content[:2] + struct.pack(">I", crc32c(body)) + body)
+
+    return spoil
+
+
+def test_an_open_transaction_is_in_each_snapshot_and_an_idle_producer_may_be_gone(
+    directory: Directory,
+) -> None:
+    """A producer expires when it was idle for `transactional.id.expiration.ms`; 3 has a batch."""
+    with_three_segments(directory)
+    directory.audit()
+    keep_producers(f"{END}.snapshot", 3)(directory)
+    assert audited(directory.path) == []
+    keep_producers(f"{END}.snapshot")(directory)
+    (finding,) = audited(directory.path)
+    assert (finding.check, finding.severity, finding.file) == (
+        "producer",
+        "error",
+        f"{END}.snapshot",
+    )
+    assert (finding.offset, finding.detail) == (9, "the open transaction of producer 3 is missing")
 
 
 def test_the_index_of_the_last_segment_may_lag(directory: Directory) -> None:
