@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.broker.groups.replay import CoordinatorReplay, group_id_of
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.share.group import ShareGroup
+from kraft_wire.broker.groups.streams.group import StreamsGroup
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.consumer_group_member_metadata_key import (
     ConsumerGroupMemberMetadataKey,
 )
@@ -26,8 +30,37 @@ from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
 from kraft_wire.wire.generated.offset_delete import OffsetDeleteRequest
 from kraft_wire.wire.generated.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kraft_wire.wire.generated.share_group_metadata_key import ShareGroupMetadataKey
+from kraft_wire.wire.generated.share_group_metadata_value import ShareGroupMetadataValue
+from kraft_wire.wire.generated.share_group_state_partition_metadata_key import (
+    ShareGroupStatePartitionMetadataKey,
+)
+from kraft_wire.wire.generated.share_group_state_partition_metadata_value import (
+    ShareGroupStatePartitionMetadataValue,
+    TopicPartitionsInfo,
+)
+from kraft_wire.wire.generated.share_group_target_assignment_metadata_key import (
+    ShareGroupTargetAssignmentMetadataKey,
+)
+from kraft_wire.wire.generated.share_group_target_assignment_metadata_value import (
+    ShareGroupTargetAssignmentMetadataValue,
+)
+from kraft_wire.wire.generated.streams_group_metadata_key import StreamsGroupMetadataKey
+from kraft_wire.wire.generated.streams_group_metadata_value import StreamsGroupMetadataValue
+from kraft_wire.wire.generated.streams_group_target_assignment_metadata_key import (
+    StreamsGroupTargetAssignmentMetadataKey,
+)
+from kraft_wire.wire.generated.streams_group_target_assignment_metadata_value import (
+    StreamsGroupTargetAssignmentMetadataValue,
+)
+from kraft_wire.wire.generated.streams_group_topology_key import StreamsGroupTopologyKey
+from kraft_wire.wire.generated.streams_group_topology_value import (
+    StreamsGroupTopologyValue,
+    Subtopology,
+)
 from kraft_wire.wire.message import Message
+from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.broker.groups.harness import Harness, MemoryStore, topic_id_of
 from tests.broker.groups.requests import Member, committed, fetch_group, finish_rebalance
 
@@ -264,6 +297,173 @@ def test_what_cannot_be_read_is_counted_by_reason_and_the_rest_is_loaded() -> No
     assert harness.groups.runtime.ignored["record without key"] == 1
     assert harness.groups.runtime.ignored["record type 99"] == 1
     assert harness.groups.runtime.ignored["group metadata that contradicts itself"] == 1
+
+
+def test_a_batch_that_cannot_be_read_hides_no_other() -> None:
+    """Apache's load fails there; ours counts the batch."""
+    harness = Harness()
+    shard = harness.groups.shard_of("group")
+    assert isinstance(shard, GroupShard)
+    replay = CoordinatorReplay(shard)
+    good = build_batch([Record(offset_key(), offset_value(5))])
+    cut = bytearray(build_batch([Record(offset_key(), offset_value(6))]))
+    cut[61] = 0x7F  # the record says that it is longer than the batch
+    for data in (cut, good):
+        replay.batch(RecordBatch(memoryview(data)))
+    assert replay.ignored == {"batch that cannot be read": 1}
+    assert committed(harness) == {("topic", 0): 5}
+
+
+def test_a_control_record_that_ends_no_transaction_leaves_it_open() -> None:
+    """As `CoordinatorLoaderImpl.processMemoryRecords`, which looks for COMMIT and ABORT alone."""
+    store = MemoryStore()
+    pending = Record(offset_key(), offset_value(2))
+    store.append_records(0, [pending], producer_id=5, is_transactional=True)
+    for kind in (2, 3, 9):
+        other = Record(b"\x00\x00" + kind.to_bytes(2, "big"), b"\x00" * 6)
+        store.append_records(0, [other], producer_id=5, is_transactional=True, is_control=True)
+    harness = Harness(store=store)
+    assert committed(harness) == {}
+    kinds = {f"control record of type {kind}": 1 for kind in (2, 3, 9)}
+    assert harness.groups.runtime.ignored == kinds
+    assert committed(ended(store, COMMIT_MARKER)) == {("topic", 0): 2}
+
+
+def ended(store: MemoryStore, marker: bytes) -> Harness:
+    """End the transaction of producer 5, and load the log."""
+    record = Record(marker, b"\x00" * 6)
+    store.append_records(0, [record], producer_id=5, is_transactional=True, is_control=True)
+    return Harness(store=store)
+
+
+@pytest.mark.parametrize(
+    ("key", "group_id"),
+    [
+        (b"\x00\x03\x00\x02ab", "ab"),
+        (b"\x00\x03\x00\x02abc", "ab"),
+        (b"\x00\x03\x00\x00", ""),
+        (b"\x00\x03\x00", None),
+        (b"\x00\x03", None),
+        (b"\x00\x03\xff\xffab", None),
+        (b"\x00\x03\x00\x03ab", None),
+        (b"\x00\x03\x00\x02\xc3\x28", None),
+    ],
+)
+def test_group_of_a_key(key: bytes, group_id: str | None) -> None:
+    """A key is its type and the struct, whose first field is the group; null is not allowed."""
+    assert group_id_of(key) == group_id
+
+
+def other_group(harness: Harness, group_id: str) -> ShareGroup | StreamsGroup | None:
+    shard = harness.groups.shard_of(group_id)
+    assert isinstance(shard, GroupShard)
+    group = shard.other_groups.get(group_id)
+    assert group is None or isinstance(group, (ShareGroup, StreamsGroup))
+    return group
+
+
+Pair = tuple[bytes, bytes | None]
+
+
+def share_records() -> list[Pair]:
+    """A share group's epoch, its target's epoch and its share partitions."""
+    topic = TopicPartitionsInfo(topic_id=Uuid(b"\x07" * 16), topic_name="topic", partitions=[1])
+    partitions = ShareGroupStatePartitionMetadataValue(initialized_topics=[topic])
+    return [
+        (
+            key_of(11, ShareGroupMetadataKey(group_id="shared")),
+            value_of(0, ShareGroupMetadataValue(epoch=5, metadata_hash=6)),
+        ),
+        (
+            key_of(12, ShareGroupTargetAssignmentMetadataKey(group_id="shared")),
+            value_of(
+                0,
+                ShareGroupTargetAssignmentMetadataValue(assignment_epoch=4, assignment_timestamp=9),
+            ),
+        ),
+        (
+            key_of(15, ShareGroupStatePartitionMetadataKey(group_id="shared")),
+            value_of(0, partitions),
+        ),
+    ]
+
+
+def streams_records() -> list[Pair]:
+    """A streams group's epoch, its target's epoch and its topology."""
+    topology = StreamsGroupTopologyValue(
+        epoch=3, subtopologies=[Subtopology(subtopology_id="0", source_topics=["topic"])]
+    )
+    return [
+        (
+            key_of(17, StreamsGroupMetadataKey(group_id="streams")),
+            value_of(
+                0,
+                StreamsGroupMetadataValue(epoch=5, metadata_hash=6, validated_topology_epoch=3),
+            ),
+        ),
+        (
+            key_of(20, StreamsGroupTargetAssignmentMetadataKey(group_id="streams")),
+            value_of(
+                0,
+                StreamsGroupTargetAssignmentMetadataValue(
+                    assignment_epoch=4, assignment_timestamp=9
+                ),
+            ),
+        ),
+        (key_of(23, StreamsGroupTopologyKey(group_id="streams")), value_of(0, topology)),
+    ]
+
+
+def test_tombstones_take_back_the_parts_of_a_share_group() -> None:
+    """As `GroupMetadataManager.replay`: the target's epoch is -1 again, the timestamp 0."""
+    epoch, target, partitions = share_records()
+    group = other_group(loaded(epoch, target, partitions), "shared")
+    assert isinstance(group, ShareGroup)
+    assert (group.epoch, group.metadata_hash) == (5, 6)
+    assert (group.assignment_epoch, group.assignment_timestamp_ms) == (4, 9)
+    assert group.state_partitions is not None
+    target_gone, partitions_gone = (target[0], None), (partitions[0], None)
+    group = other_group(loaded(epoch, target, partitions, target_gone, partitions_gone), "shared")
+    assert isinstance(group, ShareGroup)
+    assert (group.epoch, group.metadata_hash) == (5, 6)
+    assert (group.assignment_epoch, group.assignment_timestamp_ms) == (-1, 0)
+    assert group.state_partitions is None
+
+
+def test_tombstones_take_back_the_parts_of_a_streams_group() -> None:
+    """As `GroupMetadataManager.replay`: the target's epoch is -1 again, the timestamp 0."""
+    epoch, target, topology = streams_records()
+    group = other_group(loaded(epoch, target, topology), "streams")
+    assert isinstance(group, StreamsGroup)
+    assert (group.epoch, group.metadata_hash, group.validated_topology_epoch) == (5, 6, 3)
+    assert (group.assignment_epoch, group.assignment_timestamp_ms) == (4, 9)
+    assert group.subtopologies == {"topic": "0"}
+    target_gone, topology_gone = (target[0], None), (topology[0], None)
+    group = other_group(loaded(epoch, target, topology, target_gone, topology_gone), "streams")
+    assert isinstance(group, StreamsGroup)
+    assert (group.epoch, group.metadata_hash, group.validated_topology_epoch) == (5, 6, 3)
+    assert (group.assignment_epoch, group.assignment_timestamp_ms) == (-1, 0)
+    assert (group.topology, group.subtopologies) == (None, {})
+
+
+@pytest.mark.parametrize("records", [share_records(), streams_records()], ids=["share", "streams"])
+def test_the_tombstone_of_its_epoch_ends_a_group(records: list[Pair]) -> None:
+    """The last of the tombstones that a coordinator writes for a group."""
+    harness = loaded(*records, *((key, None) for key, _ in reversed(records)))
+    assert harness.send(ListGroupsRequest(), 5).response.groups == []
+    assert harness.groups.runtime.ignored == {}
+
+
+@pytest.mark.parametrize("records", [share_records(), streams_records()], ids=["share", "streams"])
+def test_values_of_a_newer_release_are_left_alone(records: list[Pair]) -> None:
+    """`CoordinatorRecordSerde.deserialize` takes version 0 of these alone."""
+    newer = [(key, b"\x00\x01" + (value or b"")[2:]) for key, value in records]
+    harness = loaded(*newer)
+    assert harness.send(ListGroupsRequest(), 5).response.groups == []
+    assert harness.groups.runtime.ignored == {"malformed version": 3}
+    harness = loaded(*records, *newer)
+    assert len(harness.send(ListGroupsRequest(), 5).response.groups) == 1
+    assert harness.groups.runtime.ignored == {"malformed version": 3}
 
 
 def test_a_committed_transaction_s_offsets_are_visible_and_an_aborted_one_s_are_not() -> None:
