@@ -124,9 +124,11 @@ def _validate_commit(
     generation_id = request.generation_id_or_member_epoch
     other = shard.other_groups.get(group_id)
     if isinstance(other, ConsumerGroup):
-        return check_commit(other, request, topics, api_version, is_transactional=False)
+        named = _with_short_metadata(shard, topics)
+        return check_commit(other, request, named, api_version, is_transactional=False)
     if isinstance(other, StreamsGroup):
-        return check_streams_commit(other, request, topics, api_version, is_transactional=False)
+        named = _with_short_metadata(shard, topics)
+        return check_streams_commit(other, request, named, api_version, is_transactional=False)
     if other is not None:
         assert other.kind is GroupType.SHARE, other.kind
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -161,9 +163,11 @@ def _validate_transactional(
     )
     other = shard.other_groups.get(group_id)
     if isinstance(other, ConsumerGroup):
-        return check_commit(other, request, topics, api_version, is_transactional=True)
+        named = _with_short_metadata(shard, topics)
+        return check_commit(other, request, named, api_version, is_transactional=True)
     if isinstance(other, StreamsGroup):
-        return check_streams_commit(other, request, topics, api_version, is_transactional=True)
+        named = _with_short_metadata(shard, topics)
+        return check_streams_commit(other, request, named, api_version, is_transactional=True)
     if other is not None:
         assert other.kind is GroupType.SHARE, other.kind
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -199,6 +203,25 @@ def _validate_committer(group: ClassicGroup, request: OffsetCommitRequest) -> Er
         # The member is right about its generation, but has no assignment in it yet.
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
+
+
+def _with_short_metadata(
+    shard: GroupShard, topics: Sequence[OffsetCommitRequestTopic]
+) -> list[OffsetCommitRequestTopic]:
+    """Return the topics without partitions that their metadata refuses: no epoch refuses these."""
+    metadata_max = shard.env.settings().offset_metadata_max_bytes
+    return [
+        OffsetCommitRequestTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[
+                each
+                for each in topic.partitions
+                if utf16_length(each.committed_metadata or "") <= metadata_max
+            ],
+        )
+        for topic in topics
+    ]
 
 
 def _prepare_topic(

@@ -74,8 +74,6 @@ def _had_since(
         return False
     for topic in topics:
         subtopology_id = group.subtopologies.get(topic.name)
-        if subtopology_id is None:
-            return False
         for each in topic.partitions:
             since = _given_in(member, subtopology_id, each.partition_index)
             if since is None or epoch < since:
@@ -83,8 +81,10 @@ def _had_since(
     return True
 
 
-def _given_in(member: StreamsMember, subtopology_id: str, partition: int) -> int | None:
+def _given_in(member: StreamsMember, subtopology_id: str | None, partition: int) -> int | None:
     """Return the epoch in which a member was given a task; None if it does not have it."""
+    if subtopology_id is None:
+        return None
     for tasks in (member.assigned.active, member.pending_revocation.active):
         since = tasks.get(subtopology_id, {}).get(partition)
         if since is not None:

@@ -15,7 +15,8 @@ from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tests.broker.groups.harness import topic_id_of
+from tests.broker.groups.harness import Harness, topic_id_of
+from tests.broker.groups.requests import committed
 from tests.broker.groups.test_consumer_group_heartbeat import group_in, joining, send, with_topic
 
 OK, STALE = ErrorCode.NONE, ErrorCode.STALE_MEMBER_EPOCH
@@ -34,8 +35,8 @@ def had_since(epochs: dict[int, int]) -> JavaHashMap[Uuid, JavaHashMap[int, int]
     return found
 
 
-def error_of(epoch: int, *partitions: int, topic: str = "topic") -> ErrorCode:
-    """Commit as the member, and with an epoch."""
+def with_member() -> Harness:
+    """Return a group whose member has had its partitions since different epochs."""
     harness = with_topic()
     send(harness, joining())
     group = group_in(harness)
@@ -46,6 +47,12 @@ def error_of(epoch: int, *partitions: int, topic: str = "topic") -> ErrorCode:
         pending_revocation=had_since(REVOKED),
     )
     group.members["member"] = member  # type: ignore[index]  # beside its log
+    return harness
+
+
+def error_of(epoch: int, *partitions: int, topic: str = "topic") -> ErrorCode:
+    """Commit as the member, and with an epoch."""
+    group = group_in(with_member())
     topics = [
         OffsetCommitRequestTopic(
             topic_id=topic_id_of(topic),
@@ -78,3 +85,25 @@ def test_partition_that_the_member_does_not_have_needs_its_own_epoch(epoch: int)
     assert error_of(epoch, 0, topic="another") == STALE
     assert error_of(MEMBER_EPOCH, 3) == OK
     assert error_of(MEMBER_EPOCH, 0, topic="another") == OK
+
+
+def test_an_epoch_refuses_no_partition_that_its_metadata_refuses() -> None:
+    """`OffsetMetadataManager.commitOffset` looks at the metadata of each partition first."""
+    harness = with_member()
+    harness.create_topic("topic", 5)
+    partitions = [
+        OffsetCommitRequestPartition(
+            partition_index=at, committed_offset=5, committed_metadata=note
+        )
+        for at, note in ((0, "short"), (3, "m" * 4_097))
+    ]
+    request = OffsetCommitRequest(
+        group_id="group",
+        member_id="member",
+        generation_id_or_member_epoch=7,
+        topics=[OffsetCommitRequestTopic(name="topic", partitions=partitions)],
+    )
+    (topic,) = harness.send(request, 9).response.topics
+    found = {each.partition_index: each.error_code for each in topic.partitions}
+    assert found == {0: OK, 3: ErrorCode.OFFSET_METADATA_TOO_LARGE}
+    assert committed(harness) == {("topic", 0): 5}
