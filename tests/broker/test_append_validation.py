@@ -69,6 +69,7 @@ REFUSED = [
     ("control record", batch(is_control=True), E.INVALID_RECORD),
     ("more offsets than records", with_head(batch(), ">i", 23, 9), E.INVALID_RECORD),
     ("fewer offsets than records", with_head(batch(), ">i", 23, 0), E.INVALID_RECORD),
+    ("negative range of offsets", with_head(batch(), ">i", 23, -2), E.INVALID_RECORD),
     ("no records", with_head(batch(), ">i", 57, 0), E.INVALID_RECORD),
     ("producer without sequence", batch(producer_id=7, producer_epoch=0), E.INVALID_RECORD),
     ("far future", batch(time_ms=WALL_MS + 2 * HOUR_MS), E.INVALID_TIMESTAMP),
@@ -92,6 +93,81 @@ def test_batch_of_just_max_message_bytes_is_taken_and_one_byte_more_is_not() -> 
     assert produced(partition(max_message_bytes=len(data)), data).error is E.NONE
     refused = produced(partition(max_message_bytes=len(data) - 1), data)
     assert refused.error is E.MESSAGE_TOO_LARGE
+
+
+def test_batch_of_just_segment_bytes_is_taken_and_one_byte_more_is_not() -> None:
+    """RecordBatchTooLargeException, code 18; as for MESSAGE_TOO_LARGE, without a log start."""
+    data = batch()
+    target = partition(segment_bytes=len(data))
+    assert produced(target, batch()).error is E.NONE
+    target = partition(segment_bytes=len(data) - 1)
+    refused = produced(target, batch())
+    assert (refused.error, refused.base_offset) == (E.RECORD_LIST_TOO_LARGE, -1)
+    assert (refused.log_start_offset, target.log_end_offset) == (-1, 0)
+
+
+@pytest.mark.parametrize("bits", [0, 8])
+def test_batch_in_bytes_that_cannot_be_written_is_copied(bits: int) -> None:
+    """A caller's bytes stay as they are; the log has the offset, epoch and times."""
+    target = partition()
+    produced(target, batch())
+    sent = bytes(with_head(batch(time_ms=WALL_MS), ">h", 21, bits))
+    (parsed,) = parse_batches(sent)
+    before = bytes(sent)
+    result = target.append_as_leader(
+        parsed, origin=AppendOrigin.CLIENT, acks=-1, now_ms=1, wall_ms=WALL_MS
+    )
+    assert (result.error, result.base_offset, result.last_offset) == (E.NONE, 2, 3)
+    assert sent == before
+    (_, stored) = contents(target.log)  # type: ignore[arg-type]  # it is a log
+    assert struct.unpack_from(">q", stored) == (2,)
+    assert struct.unpack_from(">i", stored, 12) == (4,)
+    assert struct.unpack_from(">h", stored, 21) == (0,)
+    assert struct.unpack_from(">I", stored, 17) == (crc32c(stored[21:]),)
+
+
+@pytest.mark.parametrize("header", [-1, -5, 7])
+def test_largest_time_of_records_before_1970_is_none(header: int) -> None:
+    """LogValidator counts from -1, which stands for no time, upwards."""
+    target = partition()
+    sent = with_head(batch(time_ms=-5), ">q", 35, header)
+    assert produced(target, sent).error is E.NONE
+    (stored,) = contents(target.log)  # type: ignore[arg-type]  # it is a log
+    assert struct.unpack_from(">q", stored, 35) == (-1,)
+    assert struct.unpack_from(">I", stored, 17) == (crc32c(stored[21:]),)
+
+
+@pytest.mark.parametrize("header", [WALL_MS - 5, WALL_MS, WALL_MS - 9])
+def test_largest_time_is_that_of_a_record_also_below_the_base_time(header: int) -> None:
+    """LogValidator looks at each record; the base time of a batch need not be that of one."""
+    target = partition()
+    sent = batch(1)
+    assert sent[63] == 0, "the first record's difference to the base time"
+    sent[63] = 9  # zigzag of -5
+    sent = with_head(sent, ">q", 35, header)
+    assert produced(target, sent).error is E.NONE
+    (stored,) = contents(target.log)  # type: ignore[arg-type]  # it is a log
+    assert struct.unpack_from(">qq", stored, 27) == (WALL_MS, WALL_MS - 5)
+    assert struct.unpack_from(">I", stored, 17) == (crc32c(stored[21:]),)
+
+
+def test_largest_time_of_records_that_go_back_in_time_is_that_of_the_first() -> None:
+    target = partition()
+    records = [Record(b"k", b"v" * size, timestamp=WALL_MS - size) for size in (0, 9, 200)]
+    assert produced(target, build_batch(records)).error is E.NONE
+    (stored,) = contents(target.log)  # type: ignore[arg-type]  # it is a log
+    assert struct.unpack_from(">qq", stored, 27) == (WALL_MS, WALL_MS)
+
+
+def test_reader_that_names_no_epoch_diverges_nowhere() -> None:
+    """KIP-595: -1 is the default of LastFetchedEpoch."""
+    target = partition()
+    produced(target, batch())
+    assert target.diverging_point(Offset(9), -1) is None
+    assert target.diverging_point(Offset(2), 4) is None
+    assert target.diverging_point(Offset(9), 4) == (2, 4)
+    assert target.diverging_point(Offset(1), 3) == (0, 3)
+    assert target.diverging_point(Offset(1), 5) == (2, 4)
 
 
 def test_compacted_topic_names_the_records_without_a_key() -> None:

@@ -130,3 +130,11 @@ def test_batch_without_a_size_fails_all_partitions_of_the_request(
     alone = send(leading, corrupt, version=13, topic_id=topic_id)
     assert answered(alone) == [(index, E.CORRUPT_MESSAGE, -1)]
     assert leading.broker.partitions[TOPIC, 1].log_end_offset == 0
+
+
+def test_batch_without_a_size_closes_the_connection_where_no_answer_is_wanted(
+    leading: Leading,
+) -> None:
+    """`ProduceRequest.getErrorResponse` has none for acks 0, and so the connection is closed."""
+    assert send(leading, data(1), data(0, b"\0" * 61), acks=0) is CLOSE
+    assert [leading.partition(number).log_end_offset for number in (0, 1)] == [0, 0]

@@ -4,7 +4,7 @@ import pytest
 
 from kraft_wire.broker.context import NO_REPLY
 from kraft_wire.wire.generated.error_code import ErrorCode as E
-from tests.broker.replication.leading import batch
+from tests.broker.replication.leading import TOPIC, batch
 from tests.broker.small_broker import broker_image, partition_image
 from tests.broker.transactional import (
     PRODUCER,
@@ -417,3 +417,39 @@ def test_partitions_of_others_and_unknown_ones_are_not_asked_about(order: tuple[
     assert [each.partitions for each in question.topics] == [[0]]
     wanted = {0: E.NONE, 1: E.NOT_LEADER_OR_FOLLOWER, 7: E.UNKNOWN_TOPIC_OR_PARTITION}
     assert errors_of(sent) == [wanted[number] for number in order]
+
+
+def test_an_offline_partition_is_not_asked_about(broker: Transactional) -> None:
+    """`ReplicaManager.maybeSendPartitionsToTransactionCoordinator` finds the error first."""
+    broker.broker.partitions[TOPIC, 1].offline = True
+    sent = broker.send(0, 1)
+    (asked,) = broker.answer()
+    assert [(each.name, each.partitions) for each in asked.topics] == [(TOPIC, [0])]
+    assert errors_of(sent) == [E.NONE, E.KAFKA_STORAGE_ERROR]
+
+
+def test_malformed_records_beside_a_transactional_batch_are_refused_alone(
+    broker: Transactional,
+) -> None:
+    """`ProduceRequest.validateRecords`; the coordinator is asked about the other partition."""
+    old_format = bytearray(transactional())
+    old_format[16] = 1
+    sent = broker.send_batches({0: transactional(), 1: old_format})
+    (asked,) = broker.answer()
+    assert [(each.name, each.partitions) for each in asked.topics] == [(TOPIC, [0])]
+    assert errors_of(sent) == [E.NONE, E.INVALID_RECORD]
+    assert broker.broker.partitions[TOPIC, 1].log_end_offset == 0
+
+
+def test_without_the_topic_of_coordinators_there_is_none_to_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """COORDINATOR_NOT_AVAILABLE of `AddPartitionsToTxnManager`, as old clients retry it."""
+    monkeypatch.setattr("tests.broker.transactional.STATE", "another")
+    broker = Transactional()
+    sent = broker.send(0)
+    (answered,) = produced(sent)
+    assert answered.error_code == E.NOT_ENOUGH_REPLICAS
+    assert answered.error_message is not None
+    assert answered.error_message.endswith("Underlying error: COORDINATOR_NOT_AVAILABLE")
+    assert broker.broker.partitions[TOPIC, 0].log_end_offset == 0

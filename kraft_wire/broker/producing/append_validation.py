@@ -37,6 +37,7 @@ from kraft_wire.wire.records.record_batch import (
     patch_log_append_time,
 )
 from kraft_wire.wire.records.record_skim import skim_records
+from kraft_wire.wire.varint import read_varint
 
 __all__ = [
     "AppendOrigin",
@@ -134,7 +135,13 @@ def check_batch(
         high = wall_ms + limits.message_timestamp_after_max_ms
         if oldest < low or latest > high:
             _refuse_timestamps(batch, low, high)
-        if batch.max_timestamp != latest or batch.attributes & LOG_APPEND_TIME_BIT:
+        largest = latest if latest > _NO_TIMESTAMP else _NO_TIMESTAMP
+        is_below_base = delta_min < 0 == delta_max and not _begins_at_base_time(body, begin)
+        if (
+            is_below_base
+            or batch.max_timestamp != largest
+            or batch.attributes & LOG_APPEND_TIME_BIT
+        ):
             _correct_times(batch)
 
 
@@ -199,13 +206,13 @@ def _refuse(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> No
             ErrorCode.CORRUPT_MESSAGE,
             f"Record is corrupt (stored crc = {batch.crc}) in topic partition {name}.",
         )
-    problem = _head_problem(batch)
-    assert problem is not None, batch
-    raise AppendRejected(ErrorCode.INVALID_RECORD, f"{problem} in topic partition {name}.")
+    raise AppendRejected(
+        ErrorCode.INVALID_RECORD, f"{_head_problem(batch)} in topic partition {name}."
+    )
 
 
-def _head_problem(batch: RecordBatch) -> str | None:
-    """Return what is invalid in a batch's header, None if it is valid."""
+def _head_problem(batch: RecordBatch) -> str:
+    """Return what is invalid in the header of a batch that is not sound."""
     count = batch.records_count
     if batch.last_offset_delta < 0:
         return f"Batch has an invalid offset range: [0, {batch.last_offset_delta}]"
@@ -218,12 +225,11 @@ def _head_problem(batch: RecordBatch) -> str | None:
         )
     if batch.is_control:
         return "Clients are not allowed to write control records"
-    if batch.has_producer_id and batch.base_sequence < 0:
-        return (
-            f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
-            f"{batch.producer_id}"
-        )
-    return None
+    assert batch.has_producer_id, batch
+    return (
+        f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
+        f"{batch.producer_id}"
+    )
 
 
 def _body(batch: RecordBatch, limits: DecompressionLimits) -> tuple[bytes | memoryview, int]:
@@ -269,6 +275,12 @@ def _refuse_timestamps(batch: RecordBatch, low: int, high: int) -> None:
     if errors:
         message = "One or more records have been rejected due to invalid timestamp"
         raise AppendRejected(ErrorCode.INVALID_TIMESTAMP, message, errors)
+
+
+def _begins_at_base_time(body: bytes | memoryview, begin: int) -> bool:
+    """Whether the first record has the batch's base time, as those of usual clients do."""
+    _, position = read_varint(body, begin)
+    return body[position + 1] == 0  # behind the attributes
 
 
 def _correct_times(batch: RecordBatch) -> None:

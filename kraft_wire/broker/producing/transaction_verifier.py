@@ -244,7 +244,10 @@ def produce_error(error: ErrorCode, version: int) -> tuple[ErrorCode, str | None
     Clients retry NOT_ENOUGH_REPLICAS; clients before version 11 do not know TRANSACTION_ABORTABLE.
     """
     if error in _RETRIED or (error is ErrorCode.CONCURRENT_TRANSACTIONS and version < 12):
-        message = f"Unable to verify the partition has been added to the transaction. {error.name}"
+        message = (
+            "Unable to verify the partition has been added to the transaction. "
+            f"Underlying error: {error.name}"
+        )
         return ErrorCode.NOT_ENOUGH_REPLICAS, message
     if error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH, None
