@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.model import FileSlice
+from kraft_wire.model import FileSlice, StorageError
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_fetch import ShareFetchResponse
@@ -502,3 +502,73 @@ def test_session_of_another_member_is_no_reason_to_release() -> None:
     sharing.ask(-1, member=OTHER)
     assert sharing.share().in_flight.first.state_at(0).member_id == MEMBER
     assert sharing.shares.sessions.get(GROUP, MEMBER) is not None
+
+
+class _Disk:
+    """A file that cannot be read any more."""
+
+    def pread(self, size_bytes: int, position: int) -> bytes:
+        raise StorageError("pread", "/t-0", "EIO")
+
+    def fileno(self) -> int:
+        return -1
+
+
+class _Replaced:
+    """An object of which some attributes are others."""
+
+    def __init__(self, former: object, **others: object) -> None:
+        self._former = former
+        self.__dict__.update(others)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._former, name)
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise StorageError("read", "/t-0", "EIO")
+
+
+@pytest.mark.parametrize("is_found", [False, True])
+def test_disk_that_cannot_be_read_is_an_error_of_its_partition(is_found: bool) -> None:
+    """KAFKA_STORAGE_ERROR beside the records of another partition, and the broker is told."""
+    sharing = Sharing(partition_image(0), partition_image(1))
+    for number in (0, 1):
+        sharing.produce(2, number=number)
+    partition, failures = sharing.partition(), list[StorageError]()
+    usual = partition.log.read
+
+    def read(*arguments: Any, **more: Any) -> Any:
+        found = usual(*arguments, **more)
+        assert isinstance(found.records, FileSlice)
+        records = FileSlice(_Disk(), 0, found.records.size_bytes)
+        return _Replaced(found, records=records)
+
+    partition.failed = failures.append
+    partition.log = _Replaced(partition.log, read=read if is_found else _refuse)
+    answer = sharing.ask(0, 0, 1)
+    assert answer.parts[0].error_code == E.KAFKA_STORAGE_ERROR
+    assert answer.acquired(0) == []
+    assert answer.acquired(1) == [(0, 1, 1)]
+    assert len(failures) == 1
+
+
+def test_disk_that_does_not_say_where_a_new_group_begins_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sharing = Sharing(starts=-1, group_config={"share.auto.offset.reset": "by_duration:PT1H"})
+    sharing.produce(1)
+    partition, failures = sharing.partition(), list[StorageError]()
+    partition.failed = failures.append
+    monkeypatch.setattr(type(sharing.broker.logs), "offset_for_timestamp", _refuse)
+    assert sharing.ask(0, 0).parts[0].error_code == E.KAFKA_STORAGE_ERROR
+    assert len(failures) == 1
+
+
+def test_topic_that_was_made_again_is_unknown_by_its_former_id() -> None:
+    sharing = Sharing()
+    assert sharing.shares.leader_error(TOPIC, id_of(TOPIC), 0) == E.NONE
+    assert sharing.shares.leader_error(TOPIC, id_of("former"), 0) == E.UNKNOWN_TOPIC_ID
+    sharing.partition().offline = True
+    assert sharing.shares.leader_error(TOPIC, id_of("former"), 0) == E.UNKNOWN_TOPIC_ID
+    assert sharing.shares.leader_error(TOPIC, id_of(TOPIC), 0) == E.KAFKA_STORAGE_ERROR

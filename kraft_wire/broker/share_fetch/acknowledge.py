@@ -175,7 +175,6 @@ class _Acknowledging:
             )
         if whole.member_id != self.member_id:
             raise _Refused("Member is not the owner of batch record")
-        _check_unchanging(whole)
 
     def _take_whole(self, kind: int, batch: InFlightBatch, whole: RecordState) -> None:
         _check_acquired(whole, "The batch", "The batch")
@@ -187,7 +186,6 @@ class _Acknowledging:
 
     def _take_record(self, kind: int, offset: int, state: RecordState) -> None:
         _check_acquired(state, "The offset", "The offset", "acquired")
-        _check_unchanging(state)
         if state.member_id != self.member_id:
             raise _Refused("Member is not the owner of offset")
         if kind == _RENEW:
@@ -216,13 +214,6 @@ def _check_acquired(
 ) -> None:
     if state.state is not ACQUIRED:
         raise _Refused(f"{what} cannot be acknowledged. {which} is not {needed}.")
-
-
-def _check_unchanging(state: RecordState) -> None:
-    if state.is_changing:
-        raise _Refused(
-            "The record state is invalid. The acknowledgement of delivery could not be completed."
-        )
 
 
 def _parts(batch: InFlightBatch) -> Iterator[tuple[int, int, RecordState]]:

@@ -22,6 +22,7 @@ __all__ = ["LogBatch", "read_batches", "size_of", "sliced"]
 
 _WINDOW_BYTES: Final = 4_096
 _NO_PRODUCER: Final = -1
+_MAGIC_AT: Final = 16
 
 
 class LogBatch(NamedTuple):
@@ -79,8 +80,7 @@ def read_batches(
     """
     window, position, next_offset = _Window(records), 0, fetch_offset
     batches: list[LogBatch] = []
-    while position + HEADER_BYTES <= window.size_bytes:
-        header = RecordBatch(window.read(position, HEADER_BYTES))
+    while (header := _header(window, position)) is not None:
         size_bytes = LOG_OVERHEAD_BYTES + header.batch_length
         if position + size_bytes > window.size_bytes:
             break
@@ -107,6 +107,16 @@ def read_batches(
         position += size_bytes
         next_offset = batches[-1].last_offset + 1
     return batches
+
+
+def _header(window: _Window, position: int) -> RecordBatch | None:
+    """Return the header at a position, None if it is cut; a message of an old format is shorter."""
+    head = window.read(position, min(HEADER_BYTES, window.size_bytes - position))
+    if len(head) < HEADER_BYTES:
+        if len(head) <= _MAGIC_AT or head[_MAGIC_AT] >= MAGIC:
+            return None
+        head = memoryview(bytes(head).ljust(HEADER_BYTES, b"\0"))
+    return RecordBatch(head)
 
 
 def _is_abort(batch: memoryview) -> bool:

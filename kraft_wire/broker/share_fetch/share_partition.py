@@ -95,7 +95,7 @@ class ShareEnvironment(NamedTuple):
     """Returns the settings of a group, read at each use."""
     changed: "Callable[[SharePartition], None]"
     """Wakes the fetches that wait for records of a share partition."""
-    first_offset: "Callable[[SharePartition, ClockReading], Offset | None]"
+    first_offset: "Callable[[SharePartition, ClockReading], Offset | ErrorCode]"
     """Returns where a group without a start offset begins, by its `share.auto.offset.reset`."""
 
 
@@ -145,11 +145,12 @@ class SharePartition(Window):
             return client_outcome(result)
         state = result.state
         assert state is not None, "Read without an error has the state"
-        start_offset: Offset | None = state.start_offset
+        start_offset = state.start_offset
         if start_offset == _NOT_STARTED:
-            start_offset = self.env.first_offset(self, at)
-        if start_offset is None:
-            return Outcome(ErrorCode.OFFSET_NOT_AVAILABLE)
+            found = self.env.first_offset(self, at)
+            if isinstance(found, ErrorCode):
+                return Outcome(found)
+            start_offset = found
         if not _is_sound(state, start_offset):
             return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
         self.state_epoch = state.state_epoch

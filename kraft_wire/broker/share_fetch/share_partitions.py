@@ -191,12 +191,15 @@ class SharePartitions:
     def _wake(self, changed: SharePartition) -> None:
         self.broker.fetch_purgatory.wake_readers(changed)
 
-    def _first_offset(self, share: SharePartition, at: ClockReading) -> Offset | None:
-        """Return where a group without a start offset begins, by its `share.auto.offset.reset`."""
+    def _first_offset(self, share: SharePartition, at: ClockReading) -> Offset | ErrorCode:
+        """Return where a group without a start offset begins, by its `share.auto.offset.reset`.
+
+        Errors: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_NOT_AVAILABLE, KAFKA_STORAGE_ERROR.
+        """
         topic = self.broker.topic_name(share.key.topic_id)
         partition = self.broker.partitions.get((topic or "", share.key.partition))
         if partition is None:
-            return None
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         settings = share.settings
         if settings.auto_offset_reset == "earliest":
             return partition.log_start_offset
@@ -210,8 +213,8 @@ class SharePartitions:
             )
         except StorageError as error:
             partition.failed(error)
-            return None
-        return None if found is None else found.offset
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.OFFSET_NOT_AVAILABLE if found is None else found.offset
 
     # -- what members do ---------------------------------------------------------------------------
 
@@ -318,14 +321,15 @@ class SharePartitions:
         """Leave everything: sessions end with the broker, states are with the share coordinator."""
 
 
-def _latest(partition: Partition) -> Offset | None:
-    """Return the high watermark, None while a former leader may have shown a higher one (KIP-207).
+def _latest(partition: Partition) -> Offset | ErrorCode:
+    """Return the high watermark; OFFSET_NOT_AVAILABLE while it may have been higher (KIP-207).
 
-    A group that began at a lower one would get records from before its beginning.
+    A former leader may have shown more, and a group that began at a lower one would get records
+    from before its beginning.
     """
     leadership = partition.leadership
     if leadership is not None and partition.high_watermark < leadership.epoch_start_offset:
-        return None
+        return ErrorCode.OFFSET_NOT_AVAILABLE
     return partition.high_watermark
 
 

@@ -260,7 +260,7 @@ class Told:
             self._locks,
             lambda group: self._settings,
             lambda changed: None,
-            lambda asked, at: None,
+            lambda asked, at: ErrorCode.OFFSET_NOT_AVAILABLE,
         )
         batches = []
         for each in () if stored == "-" else stored.split(","):

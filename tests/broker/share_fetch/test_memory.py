@@ -30,7 +30,11 @@ def loaded() -> SharePartition:
     persister, locks, settings = RecordingPersister(), Locks(), ShareGroupSettings()
     persister.start(key_of(), 0)
     env = ShareEnvironment(
-        persister, locks, lambda group: settings, lambda changed: None, lambda asked, at: None
+        persister,
+        locks,
+        lambda group: settings,
+        lambda changed: None,
+        lambda asked, at: ErrorCode.OFFSET_NOT_AVAILABLE,
     )
     partition = SharePartition(key_of(), LeaderEpoch(0), env)
     partition.load(AT, lambda outcome, at: None)

@@ -94,3 +94,9 @@ def test_a_duration_is_the_sum_of_its_parts(
 )
 def test_parts_that_are_not_there_are_0(text: str, expected: int) -> None:
     assert duration_ms(text) == expected
+
+
+@pytest.mark.parametrize("text", ["many", "", "1", "99999999999"])
+def test_an_own_value_that_another_release_stored_and_this_one_refuses_is_none(text: str) -> None:
+    settings = ShareSettings(lambda: image(delivery_count_limit=text), broker)
+    assert settings.of("g").delivery_count_limit == 7

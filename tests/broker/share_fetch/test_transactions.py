@@ -8,10 +8,11 @@ from kraft_wire.broker.share_fetch.log_batches import LogBatch, read_batches, sl
 from kraft_wire.model import FileSlice, Offset
 from kraft_wire.storage.log import Log
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.records.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import HEADER_BYTES, parse_batches
 from tests.broker.share_fetch.sharing import Sharing
 from tests.broker.test_share_fetch import OTHER
 from tests.storage.making import batch_bytes, marker_bytes
+from tests.wire.odd_batches import old_message
 
 COMMITTED = {"share.isolation.level": "read_committed"}
 PRODUCER = 7
@@ -145,6 +146,31 @@ def test_search_ends_one_batch_behind_what_may_be_acquired() -> None:
     assert [each.base_offset for each in found] == [0, 5, 10]
     found = read_batches(records, 0, 30, 8, finds_markers=False)
     assert found[-1].base_offset == 40
+
+
+def test_messages_of_old_formats_are_known_by_their_last_offsets() -> None:
+    """A compressed one has all records since the one before; the last may be short, or cut."""
+    plain = [old_message(offset, 1, 0, b"k", b"v") for offset in (5, 6, 11)]
+    wrapper = old_message(9, 1, 1, None, b"\0" * 70)
+    raw = b"".join((plain[0], plain[1], wrapper, plain[2]))
+    expected = [(5, 5), (6, 6), (7, 9), (10, 11)]
+    assert len(plain[0]) < HEADER_BYTES
+    for size, count in ((len(raw), 4), (len(raw) - 1, 3), (len(raw) - len(plain[2]) + 17, 3)):
+        found = read_batches(raw[:size], 5, -1, 1_000, finds_markers=False)
+        assert [(each.base_offset, each.last_offset) for each in found] == expected[:count]
+    assert [each.size_bytes for each in found] == [36, 36, len(wrapper)]
+    assert sliced(raw, read_batches(raw, 5, -1, 9, finds_markers=False), 7, 9) == wrapper
+
+
+def test_slice_of_bytes_has_the_batches_around_what_was_acquired() -> None:
+    """932-FETCH-07: as of a part of a file."""
+    _, records = stored(2, 2, 2, 2)
+    raw = records.read()
+    batches = read_batches(raw, 0, -1, 100, finds_markers=False)
+    for first, last, bases in ((3, 4, [2, 4]), (0, 1, [0]), (6, 7, [6]), (1, 6, [0, 2, 4, 6])):
+        part = sliced(raw, batches, first, last)
+        assert isinstance(part, bytes)
+        assert [each.base_offset for each in parse_batches(part)] == bases
 
 
 def test_slice_has_the_batches_around_what_was_acquired() -> None:

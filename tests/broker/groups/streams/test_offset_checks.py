@@ -54,14 +54,15 @@ def error_of(
     version: int = 9,
     is_transactional: bool = False,
     has_topology: bool = True,
-    **fields: str,
+    member_id: str = "member",
+    instance_id: str | None = None,
 ) -> ErrorCode:
     """Commit as the member, and with an epoch."""
     group = group_in(with_member(has_topology=has_topology))
     named = [OffsetCommitRequestPartition(partition_index=at) for at in partitions]
     topics = [OffsetCommitRequestTopic(name=topic, partitions=named)]
     request = OffsetCommitRequest(
-        generation_id_or_member_epoch=epoch, **({"member_id": "member"} | fields)
+        generation_id_or_member_epoch=epoch, member_id=member_id, group_instance_id=instance_id
     )
     return check_streams_commit(group, request, topics, version, is_transactional=is_transactional)
 
@@ -100,7 +101,7 @@ def test_errors_in_order() -> None:
 def test_a_transaction_needs_no_member_and_no_version_and_has_another_error() -> None:
     """`OffsetMetadataManager` turns the stale epoch of a transaction into ILLEGAL_GENERATION."""
     assert error_of(-1, 3, member_id="", is_transactional=True) == OK
-    assert error_of(-1, 3, member_id="", group_instance_id="i", is_transactional=True) == UNKNOWN
+    assert error_of(-1, 3, member_id="", instance_id="i", is_transactional=True) == UNKNOWN
     assert error_of(-2, 3, member_id="", is_transactional=True) == UNKNOWN
     assert error_of(0, 3, member_id="", is_transactional=True) == UNKNOWN
     assert error_of(7, 0, version=3, is_transactional=True) == OK
