@@ -32,6 +32,7 @@ from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.init_producer_id import InitProducerIdRequest
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.broker.groups.node_door import NodeDoor
@@ -46,6 +47,7 @@ from tests.broker.transactions.coordinating import (
     find_coordinator,
     played_partitions,
 )
+from tests.wire.odd_batches import old_message
 
 CLEANUP_MS: Final = 10_000
 BUSY, FENCED = E.CONCURRENT_TRANSACTIONS, E.PRODUCER_FENCED
@@ -871,6 +873,28 @@ def test_what_cannot_be_read_hides_nothing_behind_it(reason: str) -> None:
 def test_an_id_whose_newest_record_is_broken_has_no_older_state() -> None:
     """TXN-LOG-09: a producer id that was replaced could be given out again."""
     assert replayed((b"\x00\x00\x00\x01a", b"\x00\x01junk")) == ["c"]
+
+
+@pytest.mark.parametrize("status", [6, 7, 8, 0x7F, 0xFF])
+def test_an_id_in_a_state_that_no_release_logs_has_no_older_state(status: int) -> None:
+    """`TransactionState.fromId` of 4.3.1 knows 0 to 7, and 6 and 7 are not logged."""
+    head = "0001" + "00" * 8 + "0000" + "0000ea60"
+    value = bytes.fromhex(head + f"{status:02x}" + "00" + "00" * 16 + "00")
+    assert replayed((b"\x00\x00\x00\x01a", value)) == ["c"]
+
+
+def test_a_damaged_batch_in_the_log_hides_no_other() -> None:
+    """4.3.1 ends its load there; a message of an old format is read as any other."""
+    value = bytes.fromhex("0001" + "00" * 8 + "0000" + "0000ea60" + "00" + "00" + "00" * 16 + "00")
+    ids: dict[str, object] = {}
+    replay = Replay(ids)  # type: ignore[arg-type]  # filled with entries
+    damaged = bytearray(build_batch([Record(b"\x00\x00\x00\x01a", value)]))
+    damaged[61] = 0x7F  # the record says that it is longer than the batch
+    replay.batch(RecordBatch(memoryview(damaged)))
+    assert (ids, replay.ignored) == ({}, {"batch that cannot be read": 1})
+    old = old_message(0, 1, 0, b"\x00\x00\x00\x01b", value)
+    replay.batch(LegacyBatch(memoryview(old)))
+    assert list(ids) == ["b"]
 
 
 def replayed(odd: tuple[bytes | None, bytes]) -> list[str]:

@@ -163,7 +163,7 @@ def test_messages_of_old_formats_are_known_by_their_last_offsets() -> None:
 
 
 def test_slice_of_bytes_has_the_batches_around_what_was_acquired() -> None:
-    """932-FETCH-07: as of a part of a file."""
+    """As of a part of a file."""
     _, records = stored(2, 2, 2, 2)
     raw = records.read()
     batches = read_batches(raw, 0, -1, 100, finds_markers=False)

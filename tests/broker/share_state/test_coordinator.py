@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.broker.offline_log import OfflineLog
 from kraft_wire.broker.share_persister import SharePartitionKey
+from kraft_wire.broker.share_state.assembly import _delete_records
 from kraft_wire.broker.share_state.coordinator_keys import coordinator_key, parse_coordinator_key
+from kraft_wire.broker.share_state.records import record_of
+from kraft_wire.broker.share_state.replay import Replay
 from kraft_wire.broker.share_state.state import ShareState, ShareUpdate
 from kraft_wire.broker.share_state.state_table import StateTable, Tombstone
-from kraft_wire.model import Uuid
+from kraft_wire.model import Offset, StorageError, Uuid
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.broker.share_state.sharing import STATE_TOPIC, TOPIC, Sharing, stored
+from tests.broker.test_append_validation import batch as produced_batch
+from tests.broker.test_append_validation import partition as real_partition
+from tests.broker.test_append_validation import produced
+from tests.wire.odd_batches import old_message
 
 ZEROS = "AAAAAAAAAAAAAAAAAAAAAA"
 PRUNE_MS = 300_000
@@ -226,3 +238,110 @@ def test_states_are_written_again_from_an_interval_on_and_no_others(
     again, before = found[keys[2]], table.entries[keys[2]].state
     assert (again.snapshot_epoch, again.write_ms, again.create_ms) == (3, now_ms, before.create_ms)
     assert again.start_offset == before.start_offset
+
+
+SNAPSHOT = ShareState(
+    snapshot_epoch=0,
+    state_epoch=3,
+    leader_epoch=2,
+    start_offset=7,
+    delivery_complete_count=0,
+    batches=(),
+    create_ms=1,
+    write_ms=1,
+)
+UPDATE = ShareUpdate(
+    snapshot_epoch=0, leader_epoch=4, start_offset=9, delivery_complete_count=0, batches=()
+)
+
+
+def share_key(number: int) -> SharePartitionKey:
+    return SharePartitionKey("g", Uuid(b"i" * 16), number)
+
+
+def batch_of(key: bytes | None, value: bytes | None, **attributes: bool | int) -> RecordBatch:
+    return RecordBatch(memoryview(build_batch([Record(key, value)], **attributes)))  # type: ignore[arg-type]  # by name
+
+
+ODD_KEY, ODD_VALUE = record_of(share_key(0), SNAPSHOT)
+UPDATE_KEY, UPDATE_VALUE = record_of(share_key(0), UPDATE)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        (None, ODD_VALUE, "record without key"),
+        (b"\x00\x02" + ODD_KEY[2:], ODD_VALUE, "key of type 2"),
+        (ODD_KEY[:-1], ODD_VALUE, "malformed"),
+        (ODD_KEY, (ODD_VALUE or b"")[:-1], "malformed"),
+        (ODD_KEY, b"\x00\x01" + (ODD_VALUE or b"")[2:], "value of version 1"),
+        (UPDATE_KEY, b"\x00\x01" + (UPDATE_VALUE or b"")[2:], "value of version 1"),
+        (UPDATE_KEY, None, "malformed value"),
+        (UPDATE_KEY[:-1], UPDATE_VALUE, "malformed"),
+    ],
+)
+def test_record_that_cannot_be_read_changes_no_state(
+    key: bytes | None, value: bytes | None, reason: str
+) -> None:
+    """A newer release may have written it; the states before and behind it are those they were."""
+    table = StateTable(lambda: 500)
+    replay = Replay(table)
+    for number in (0, 1):
+        replay.batch(batch_of(*record_of(share_key(number), SNAPSHOT)))
+    replay.batch(batch_of(key, value))
+    replay.batch(batch_of(*record_of(share_key(1), UPDATE)))
+    assert {name.startswith(reason): count for name, count in replay.ignored.items()} == {True: 1}
+    starts = {name.partition: each.state.start_offset for name, each in table.entries.items()}
+    assert starts == {0: 7, 1: 9}
+    assert table.entries[share_key(0)].known_leader_epoch == 2
+
+
+def test_batches_that_have_no_states_hide_no_others() -> None:
+    """Markers of transactions, and one that is damaged; an old format is read as another."""
+    table = StateTable(lambda: 500)
+    replay = Replay(table)
+    replay.batch(batch_of(b"\x00\x00\x00\x01", b"\x00" * 6, is_control=True, producer_id=1))
+    damaged = bytearray(build_batch([Record(ODD_KEY, ODD_VALUE)]))
+    damaged[61] = 0x7F  # the record says that it is longer than the batch
+    replay.batch(RecordBatch(memoryview(damaged)))
+    assert table.entries == {}
+    assert replay.ignored == {"control batch": 1, "batch that cannot be read": 1}
+    replay.batch(LegacyBatch(memoryview(old_message(3, 1, 0, ODD_KEY, ODD_VALUE))))
+    assert table.entries[share_key(0)].state.start_offset == 7
+    replay.batch(batch_of(ODD_KEY, None))
+    assert table.entries == {}
+
+
+def test_states_of_many_share_partitions_end_in_several_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A batch that is too large for the topic would end none of them."""
+    monkeypatch.setattr("kraft_wire.broker.share_state.shard._BATCH_BYTES", 50)
+    node = Sharing(**{"share.coordinator.state.topic.num.partitions": "1"})
+    for number in range(3):
+        node.initialize(number)
+    before = len(list(node.batches()))
+    wanted = DeleteTopicState(name=TOPIC)
+    node.send(DeleteTopicsRequest(topics=[wanted], timeout_ms=1), 6)
+    node.settle()
+    ends = [[each.value for each in batch.records()] for batch in list(node.batches())[before:]]
+    assert ends == [[None, None], [None]]
+
+
+def test_old_records_are_removed_only_where_they_are_committed_and_the_disk_lets_them() -> None:
+    target, failures = real_partition(), list[StorageError]()
+    target.failed = failures.append
+    _delete_records(None, 1)
+    produced(target, produced_batch(4))
+    target.offline = True
+    _delete_records(target, 1)
+    target.offline = False
+    _delete_records(target, 5)
+    assert target.log_start_offset == 0
+    _delete_records(target, 4)
+    assert target.log_start_offset == 4
+    error = StorageError("write", "/a", "EIO")
+    target.log = OfflineLog(error)
+    target.log.high_watermark = Offset(9)
+    _delete_records(target, 5)
+    assert failures == [error]

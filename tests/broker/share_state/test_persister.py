@@ -301,6 +301,19 @@ def test_calls_to_another_broker_wait_for_the_request_in_flight() -> None:
     assert fourth.topics[0].partitions[0].start_offset == 8
 
 
+def test_a_request_has_a_limited_number_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraft_wire.broker.share_state.coordinator_queue._CALLS_MAX", 2)
+    asking = Asking(THERE)
+    asking.write(*((key(number), write(number)) for number in range(5)))
+    requests, asked = asking.requests(), []
+    while (request := requests.request(1, 0)) is not None:
+        assert isinstance(request, WriteShareGroupStateRequest)
+        asked.append([part.partition for topic in request.topics for part in topic.partitions])
+        requests.answered(answered(request), *asking.at)
+    assert asked == [[0, 1], [2, 3], [4]]
+    assert asking.results == [{key(number): DONE for number in range(5)}]
+
+
 def test_a_request_that_gets_no_response_is_repeated() -> None:
     asking = Asking(THERE)
     asking.write((key(), write(4)))
