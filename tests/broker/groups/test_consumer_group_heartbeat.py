@@ -365,3 +365,24 @@ def test_an_answer_without_records_waits_for_what_the_isr_does_not_have(
     monkeypatch.setattr(harness.store, "high_watermark", lambda _: written - 1)
     assert send(harness, staying(epoch)).is_parked
     assert waited == [{0: written}]
+
+
+def test_errors_of_a_leave() -> None:
+    """`GroupMetadataManager.consumerGroupLeave`: the group, the member, the instance, the log."""
+    harness = with_topic()
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    assert send(harness, staying(-1)).error == ErrorCode.GROUP_ID_NOT_FOUND
+    send(harness, joining())
+    send(harness, joining(member_id="static", instance_id="i"))
+    assert send(harness, staying(-1, member_id="nobody")).error == unknown
+    assert send(harness, staying(-1, instance_id="another")).error == unknown
+    assert send(harness, staying(-2, instance_id="another")).error == unknown
+    fenced = ErrorCode.FENCED_INSTANCE_ID
+    assert send(harness, staying(-1, instance_id="i")).error == fenced
+    assert send(harness, staying(-2, instance_id="i")).error == fenced
+    harness.store.refusals.append(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert send(harness, staying(-1)).error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert list(group_in(harness).members) == ["member", "static"]
+    answer = send(harness, staying(-1)).response
+    assert (answer.error_code, answer.member_id, answer.member_epoch) == (0, "member", -1)
+    assert list(group_in(harness).members) == ["static"]

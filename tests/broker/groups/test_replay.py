@@ -522,7 +522,9 @@ def consumer_group(*, members: int) -> list[tuple[bytes | None, bytes | None]]:
     ]
     for n in range(members):
         key = ConsumerGroupMemberMetadataKey(group_id="modern", member_id=f"member-{n}")
-        value = ConsumerGroupMemberMetadataValue(subscribed_topic_names=["topic"])
+        value = ConsumerGroupMemberMetadataValue(
+            subscribed_topic_names=["topic"], server_assignor=None
+        )
         records.append((key_of(5, key), value_of(0, value)))
     return records
 

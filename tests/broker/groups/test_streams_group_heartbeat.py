@@ -16,6 +16,7 @@ from kraft_wire.wire.generated.create_topics import CreateTopicsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kraft_wire.wire.generated.streams_group_heartbeat import (
+    KeyValue,
     StreamsGroupHeartbeatRequest,
     Subtopology,
     TaskIds,
@@ -466,3 +467,48 @@ def test_a_refused_join_leaves_the_memory_of_an_empty_group_counted() -> None:
     other = joining(member_id="b", topology=topology("other", epoch=1))
     assert refusal(harness, other)[0] == ErrorCode.INVALID_REQUEST
     harness.check_memory()
+
+
+def test_errors_of_a_leave() -> None:
+    """`GroupMetadataManager.streamsGroupLeave`: the group, the member, the log."""
+    harness = with_topic()
+    assert refusal(harness, staying(-1))[0] == ErrorCode.GROUP_ID_NOT_FOUND
+    send(harness, joining())
+    assert refusal(harness, staying(-1, member_id="nobody"))[0] == ErrorCode.UNKNOWN_MEMBER_ID
+    harness.store.refusals.append(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert refusal(harness, staying(-1))[0] == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert len(group_in(harness).members) == 1
+    assert send(harness, staying(-1)).response.member_epoch == -1
+    assert group_in(harness).is_empty
+
+
+def test_a_group_whose_first_records_are_refused_is_not_there() -> None:
+    harness = with_topic()
+    harness.store.refusals.append(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert refusal(harness, joining())[0] == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    harness.check_memory()
+    assert refusal(harness, staying(1))[0] == ErrorCode.GROUP_ID_NOT_FOUND
+    assert send(harness, joining()).response.member_epoch == 2
+
+
+TWICE = [TaskIds(subtopology_id="0", partitions=[0]), TaskIds(subtopology_id="0", partitions=[1])]
+
+
+@pytest.mark.parametrize("kind", ["active_tasks", "standby_tasks"])
+def test_a_subtopology_that_is_owned_twice_is_an_unexpected_error(kind: str) -> None:
+    """`TasksTuple.fromHeartbeatRequest` throws; only where a step is due is it read."""
+    nothing: dict[str, Any] = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
+    harness = streaming("a", "b")
+    before = len(harness.store.records())
+    twice = staying(2, member_id="a", **(nothing | {kind: TWICE}))
+    assert refusal(harness, twice)[0] == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert len(harness.store.records()) == before
+
+
+def test_a_tag_that_is_named_twice_is_an_unexpected_error() -> None:
+    """`Collectors.toMap` throws, also for equal values."""
+    tags = [KeyValue(key="zone", value="a"), KeyValue(key="zone", value="a")]
+    harness = with_topic()
+    assert refusal(harness, joining(client_tags=tags))[0] == ErrorCode.UNKNOWN_SERVER_ERROR
+    harness.check_memory()
+    assert refusal(harness, staying(1))[0] == ErrorCode.GROUP_ID_NOT_FOUND

@@ -7,7 +7,12 @@ import pytest
 
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.share.group import ShareGroup
+from kraft_wire.broker.groups.streams.group import StreamsGroup
+from kraft_wire.broker.groups.streams.member import StreamsMember
 from kraft_wire.broker.handlers import delete_groups, offset_delete, txn_offset_commit
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -289,6 +294,46 @@ def test_a_named_member_is_checked_against_the_group(
     sent = broker.commit_offset(5, **fields)  # type: ignore[arg-type]  # fields of the request
     broker.answer()
     assert offset_error(sent) is error
+
+
+@pytest.mark.parametrize("is_streams", [False, True])
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({}, E.NONE),
+        ({"generation_id": 9, "member_id": "m"}, E.NONE),
+        ({"generation_id": 8, "member_id": "m"}, E.ILLEGAL_GENERATION),
+        ({"generation_id": 10, "member_id": "m"}, E.ILLEGAL_GENERATION),
+        ({"generation_id": 9, "member_id": "x"}, E.UNKNOWN_MEMBER_ID),
+        ({"generation_id": 9, "member_id": ""}, E.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_named_member_of_another_protocol_is_checked_by_its_epoch(
+    broker: Transactional, is_streams: bool, fields: dict[str, int | str], error: E
+) -> None:
+    """STALE_MEMBER_EPOCH is ILLEGAL_GENERATION here, as TxnOffsetCommit has no other."""
+    shard = shard_of(broker)
+    if is_streams:
+        streams = StreamsGroup(GROUP, shard.env.memory)
+        streams.put_member(StreamsMember("m", member_epoch=9))
+        shard.other_groups[GROUP] = streams
+    else:
+        consumers = ConsumerGroup(GROUP, shard.env.memory)
+        consumers.put_member(ConsumerMember("m", member_epoch=9))
+        shard.other_groups[GROUP] = consumers
+    sent = broker.commit_offset(5, **fields)  # type: ignore[arg-type]  # fields of the request
+    broker.answer()
+    assert offset_error(sent) is error
+    assert (broker.broker.partitions[OFFSETS, 0].log_end_offset > 0) is (error is E.NONE)
+
+
+def test_a_share_group_has_no_offsets_to_commit(broker: Transactional) -> None:
+    """`ShareGroup.validateOffsetCommit` throws GroupIdNotFoundException, also with an old epoch."""
+    shard = shard_of(broker)
+    shard.other_groups[GROUP] = ShareGroup(GROUP, shard.env.memory)
+    sent = broker.commit_offset(5, generation_id=-1)
+    broker.answer()
+    assert offset_error(sent) is E.GROUP_ID_NOT_FOUND
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Mapping
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.assignors.names import ASSIGNORS
-from kraft_wire.broker.groups.assignors.spec import GroupSpec, MemberSpec, Target, same_target
+from kraft_wire.broker.groups.assignors.spec import (
+    AssignmentFailed,
+    GroupSpec,
+    MemberSpec,
+    Target,
+    same_target,
+)
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.group_settings import assignment_interval_ms
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
@@ -100,7 +106,10 @@ def computed_targets(
             topic = image.topic_by_id(topic_id)
             assert topic is not None, topic_id
             counts[topic_id] = len(topic.partitions)
-    made = ASSIGNORS[assignor](GroupSpec(members, is_homogeneous, counts))
+    assign = ASSIGNORS.get(assignor)
+    if assign is None:  # of another cluster, whose broker had a class of this name
+        raise AssignmentFailed(f"there is no assignor {assignor}")
+    made = assign(GroupSpec(members, is_homogeneous, counts))
     return {member_id: made.get(member_id, {}) for member_id in members}
 
 

@@ -17,12 +17,22 @@ from kraft_wire.wire.generated.consumer_group_current_member_assignment_value im
     ConsumerGroupCurrentMemberAssignmentValue,
     TopicPartitions,
 )
+from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kraft_wire.wire.generated.consumer_group_member_metadata_key import (
+    ConsumerGroupMemberMetadataKey,
+)
+from kraft_wire.wire.generated.consumer_group_member_metadata_value import (
+    ConsumerGroupMemberMetadataValue,
+)
+from kraft_wire.wire.generated.consumer_group_partition_metadata_key import (
+    ConsumerGroupPartitionMetadataKey,
+)
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from kraft_wire.wire.records.record import Record
 from tests.broker.groups.consumer.recorded_walks import recorded
-from tests.broker.groups.harness import Harness, MemoryStore
+from tests.broker.groups.harness import Harness, MemoryStore, topic_id_of
 from tests.broker.groups.requests import Member, committed, finish_rebalance
 from tests.broker.groups.test_offset_delete import delete_request, partition_errors
 from tests.broker.groups.test_replay import (
@@ -187,3 +197,71 @@ def test_values_of_a_later_version_are_counted_and_the_rest_is_loaded() -> None:
     harness = loaded(metadata, offset, (metadata[0], b"\x00\x01"))
     assert states(harness) == [("modern", "consumer", "Empty")]
     assert harness.groups.runtime.ignored == {"malformed version": 1}
+
+
+@pytest.mark.parametrize("owned", [None, [TopicPartitions(topic_id=TOPIC_ID, partitions=[1])]])
+def test_a_member_in_an_unknown_state_must_own_nothing(owned: list[Any] | None) -> None:
+    """`CurrentAssignmentBuilder`: the member is fenced, and reconciled once it gave all up."""
+    harness = loaded(*consumer_group(members=1), current(member_epoch=1, state=5))
+    harness.create_topic("topic", 2)
+    beat: dict[str, Any] = {"group_id": "modern", "member_id": "member-0", "member_epoch": 1}
+    request = ConsumerGroupHeartbeatRequest(
+        rebalance_timeout_ms=-1, subscribed_topic_names=None, topic_partitions=owned, **beat
+    )
+    answer = harness.send(request, 1).response
+    assert answer.error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert answer.error_message == (
+        "The consumer group member is in a unknown state. The member must abandon all its "
+        "partitions and rejoin."
+    )
+    request.topic_partitions = []
+    answer = harness.send(request, 1).response
+    assert (answer.error_code, answer.member_epoch) == (ErrorCode.NONE, 2)
+    (topic,) = answer.assignment.topic_partitions
+    assert (topic.topic_id, topic.partitions) == (topic_id_of("topic"), [0, 1])
+    member = group_in(harness, "modern").members["member-0"]
+    assert (member.state, member.member_epoch) == (MemberState.STABLE, 2)
+
+
+def test_partition_metadata_of_an_older_release_is_removed_with_the_next_look() -> None:
+    """`GroupMetadataManager` writes its tombstone once: 4.0 had the record, 4.1 has a hash."""
+    key = key_of(4, ConsumerGroupPartitionMetadataKey(group_id="modern"))
+    harness = loaded(
+        *consumer_group(members=1), current(member_epoch=1), (key, b"\x00\x00\x00\x00")
+    )
+    assert group_in(harness, "modern").has_partition_metadata
+    harness.create_topic("topic", 2)
+    before = len(harness.store.records())
+    epoch = 1
+    for _ in range(3):
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="modern", member_id="member-0", member_epoch=epoch, rebalance_timeout_ms=-1
+        )
+        answer = harness.send(request, 1).response
+        assert answer.error_code == ErrorCode.NONE
+        epoch = answer.member_epoch
+        harness.create_topic("another", epoch)
+    written = [each for each in harness.store.records()[before:] if (each[0] or b"")[1] == 4]
+    assert written == [(key, None)]
+    assert not group_in(harness, "modern").has_partition_metadata
+    assert not group_in(harness.restart(), "modern").has_partition_metadata
+
+
+def test_an_assignor_that_only_another_cluster_has_is_an_unexpected_error() -> None:
+    """As the NullPointerException of 4.3.1, until the member names one of this broker's."""
+    key = ConsumerGroupMemberMetadataKey(group_id="modern", member_id="member-0")
+    value = ConsumerGroupMemberMetadataValue(
+        subscribed_topic_names=["topic"], server_assignor="com.example.Assignor"
+    )
+    member = key_of(5, key), value_of(0, value)
+    harness = loaded(*consumer_group(members=1), member, current(member_epoch=1))
+    harness.create_topic("topic", 2)
+    beat: dict[str, Any] = {"group_id": "modern", "member_id": "member-0", "member_epoch": 1}
+    request = ConsumerGroupHeartbeatRequest(rebalance_timeout_ms=-1, **beat)
+    before = len(harness.store.records())
+    answer = harness.send(request, 1).response
+    assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    assert len(harness.store.records()) == before
+    request.server_assignor = "range"
+    answer = harness.send(request, 1).response
+    assert (answer.error_code, answer.member_epoch) == (ErrorCode.NONE, 2)

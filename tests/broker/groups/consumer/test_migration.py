@@ -502,6 +502,47 @@ def test_members_of_both_protocols_leave_as_one_batch() -> None:
     assert [kind for kind, _ in batch] == [8, 7, 5, 8, 7, 5, 3]
 
 
+def test_a_leave_that_cannot_be_written_changes_nothing() -> None:
+    harness, classic = one_classic()
+    send(harness, joining(member_id="modern"))
+    harness.store.refusals.append(ErrorCode.NOT_ENOUGH_REPLICAS)
+    left = classic.leave()
+    assert (left.error, left.response.members) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, [])
+    assert len(group_in(harness).members) == 2
+    left = classic.leave()
+    assert [each.error_code for each in left.response.members] == [ErrorCode.NONE]
+    assert list(group_in(harness).members) == ["modern"]
+
+
+def test_a_downgrade_by_a_static_member_that_cannot_be_written_changes_nothing() -> None:
+    """The member may try again."""
+    harness = with_topic()
+    (_,) = classic_group(harness, assignment(0, 1, 2), instance_id="instance")
+    send(harness, joining(member_id="modern", instance_id="instance"))
+    again = Member(harness, instance_id="instance")
+    harness.store.refusals.append(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert again.join_once().error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert list(group_in(harness).members) == ["modern"]
+    harness.check_memory()
+    again.join_once()
+    assert again.joined().generation_id == 1
+    again.sync()
+    assert given(again) == [0, 1, 2]
+    assert harness.group("group").state.value == "Stable"
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", b"\xff\xff" + subscription("topic")[2:]])
+def test_a_subscription_without_a_version_is_an_unexpected_error(data: bytes) -> None:
+    """`ConsumerProtocol.deserializeVersion` and `deserializeSubscription` throw."""
+    harness = with_topic()
+    send(harness, joining(member_id="modern"))
+    classic = Member(harness, metadata={"range": data})
+    assert classic.join().error == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert list(group_in(harness).members) == ["modern"]
+    classic.metadata = {"range": b"\x7f\xff" + subscription("topic")[2:]}
+    assert classic.join().error == ErrorCode.NONE, "a newer version is read as the newest known"
+
+
 def test_classic_members_commit_by_their_generation() -> None:
     """848-OFF-10, 848-MIG-07: 22 where members of the consumer protocol get 113."""
     harness, classic = one_classic()
