@@ -193,3 +193,19 @@ def test_where_a_log_begins_counts_before_where_logs_diverge(offset: int, last_e
     point = answer.diverging_epoch
     told = None if point is None or point.epoch < 0 else (point.epoch, point.end_offset)
     assert (answer.error_code, told) == expected
+
+
+@pytest.mark.parametrize("bytes_max", [-1, -(1 << 31)])
+def test_negative_size_of_a_partition_is_an_unexpected_error(
+    leading: Leading, bytes_max: int
+) -> None:
+    """`LogSegment.read` throws IllegalArgumentException; nothing is read at the log's end."""
+    negative = asked(0)
+    negative.partition_max_bytes = bytes_max
+    at_end = asked(0, offset=2)
+    at_end.partition_max_bytes = bytes_max
+    found = partitions(ask(leading, negative, asked(1)))
+    assert [each.error_code for each in found] == [E.UNKNOWN_SERVER_ERROR, E.NONE]
+    assert [size(each) > 0 for each in found] == [False, True]
+    (found_at_end,) = partitions(ask(leading, at_end))
+    assert (found_at_end.error_code, size(found_at_end)) == (E.NONE, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kraft_wire.broker.coordination.topic import java_string_hash, key_partition
@@ -129,3 +131,22 @@ def test_errors_in_order() -> None:
     assert error(9) == ErrorCode.INVALID_REQUEST
     assert harness.controller_requests == []
     assert error(0) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_leader_that_is_gone_or_has_no_such_listener_is_no_coordinator() -> None:
+    """`KafkaApis.getCoordinator`: without an endpoint of the client's listener there is none."""
+    harness = Harness()
+    request = FindCoordinatorRequest(coordinator_keys=["group"])
+    (broker,) = harness.image.brokers.values()
+    endpoint = broker.endpoints["PLAINTEXT"]
+    for changed in (
+        replace(broker, endpoints={"INTERNAL": endpoint}),
+        replace(broker, fenced=True),
+        None,
+    ):
+        brokers = {} if changed is None else {1: changed}
+        harness.publish(replace(harness.image, brokers=brokers))
+        (found,) = harness.send(request, 6).response.coordinators
+        assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+    harness.publish(replace(harness.image, brokers={1: broker}))
+    assert harness.send(request, 6).response.coordinators[0].node_id == 1

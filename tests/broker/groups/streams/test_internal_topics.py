@@ -173,3 +173,16 @@ def test_a_request_that_was_answered_is_not_told_to_have_timed_out() -> None:
     assert beats.beat("a", now_ms=ANSWER_WITHIN_MS) == told
     ((_, detail),) = beats.beat("b", now_ms=ANSWER_WITHIN_MS)
     assert "CreateTopicsRequest to controller timed out" in detail
+
+
+def test_errors_of_topics_that_no_member_lacks_any_more_are_forgotten() -> None:
+    """`ExpiringErrorCache`: what is over is dropped when the next error comes."""
+    beats = Heartbeats()
+    beats.beat("a")
+    beats.answer(0, 100, a="Too many.")
+    beats.beat("b", now_ms=100 + KEPT_MS - 1)
+    beats.answer(1, 100 + KEPT_MS - 1, b="Too few.")
+    assert list(beats.creation._errors) == ["a", "b"]
+    beats.beat("c", now_ms=100 + KEPT_MS)
+    beats.answer(2, 100 + KEPT_MS, c="None.")
+    assert list(beats.creation._errors) == ["b", "c"]
