@@ -87,3 +87,11 @@ def test_followers_are_sent_nowhere_and_consumers_are_served_by_them() -> None:
 def test_the_answer_does_not_wait() -> None:
     waiting = cluster().fetch(3, replica=-1, rack="c", max_wait_ms=500)
     assert waiting.fetched.preferred_read_replica == 4
+
+
+def test_a_partition_without_other_replicas_is_read_here() -> None:
+    leading = Leading(partition_image(0), replica_selector_class=RACK_AWARE)
+    leading.brokers = {number: in_rack(number) for number in RACKS}
+    leading.publish()
+    leading.produce()
+    assert preferred(leading, "b") == -1

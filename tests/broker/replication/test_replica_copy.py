@@ -122,6 +122,42 @@ def test_copy_begins_at_the_start_of_the_log_and_follows_its_bounds() -> None:
     assert twin.log_start_offset == 11
 
 
+def restarted_lower() -> Pair:
+    """A log that began again, at an offset below the start of its copy."""
+    pair = Pair()
+    pair.write(9)
+    pair.log.update_high_watermark(Offset(16))
+    pair.log.advance_log_start_offset(Offset(12))
+    pair.catch_up()
+    assert pair.twin.log_start_offset == 12
+    pair.log.truncate_fully_and_start_at(Offset(3))
+    pair.write(2, epoch=4)
+    return pair
+
+
+def test_copy_begins_again_where_the_log_began_again_below_its_start() -> None:
+    pair = restarted_lower()
+    pair.catch_up()
+    assert (pair.twin.log_start_offset, pair.twin.log_end_offset) == (3, 7)
+    assert contents(pair.twin) == contents(pair.log)
+    assert pair.twin.epochs.entries == pair.log.epochs.entries
+
+
+def test_disk_that_does_not_let_the_copy_begin_again_is_the_copy_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pair = restarted_lower()
+    error = StorageError("open", "disk/b/t-0", "EIO")
+
+    def refuse(log: Log, offset: Offset) -> None:
+        raise error
+
+    monkeypatch.setattr(Log, "truncate_fully_and_start_at", refuse)
+    assert pair.replica.follow(200, 1, 1) is None
+    assert pair.errors == [error]
+    assert pair.twin.log_start_offset == 12
+
+
 def test_longer_copy_of_a_log_that_lost_its_end_is_cut() -> None:
     """A power failure takes unflushed records of the log that the copy has flushed."""
     pair = Pair()

@@ -110,3 +110,17 @@ def test_a_pattern_that_would_hold_the_node_is_refused(listed: Coordinating) -> 
     response = listed.listed(transactional_id_pattern=".*[ab].{15}")
     assert (response.error_code, response.transaction_states) == (E.INVALID_REGULAR_EXPRESSION, [])
     assert len(names(listed, transactional_id_pattern="[a-e7-]{1,1000}")) == 5_000
+
+
+def test_while_a_partition_is_loaded_nothing_is_listed_or_counted(
+    listed: Coordinating, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`TransactionStateManager.listTransactionStates`: before it reads the pattern."""
+    coordinator = listed.node.broker.transactions
+    assert sum(coordinator.ids_by_state().values()) == len(ALL)
+    loading = E.COORDINATOR_LOAD_IN_PROGRESS
+    monkeypatch.setattr(coordinator.runtime, "shards", lambda: loading)
+    for filters in ({}, {"transactional_id_pattern": "("}):
+        response = listed.listed(2, **filters)
+        assert (response.error_code, response.transaction_states) == (loading, [])
+    assert coordinator.ids_by_state() == {}

@@ -57,3 +57,22 @@ def test_a_repeated_request_gets_the_new_producer_id_again(epoch: int) -> None:
     first = node.last
     node.init(former)
     assert node.last == first
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_end_without_a_producer_id_for_the_next_transaction_leaves_it_open(commit: bool) -> None:
+    """`TransactionCoordinator.endTransaction` of version 2 answers with the generator's error."""
+    node = Scripted()
+    producer_id, _ = node.begin()
+    entry = node.shard.ids["tid"]
+    open_ = replace(entry.metadata, producer_epoch=LAST_EPOCH)
+    entry.metadata = open_
+    written, node.ids_left = len(node.log.records), 0
+    node.end((producer_id, LAST_EPOCH), commit=commit)
+    assert node.last == RETRIED
+    assert (len(node.log.records), entry.metadata, entry.pending) == (written, open_, None)
+    node.ids_left = 1
+    node.end((producer_id, LAST_EPOCH), commit=commit)
+    assert (node.last.error, node.last.producer_epoch) == (E.NONE, 0)
+    assert node.last.producer_id not in (producer_id, -1)
+    assert len(node.log.records) > written
