@@ -88,3 +88,42 @@ def test_the_newest_key_of_a_slot_comes_first_in_a_timeline_map() -> None:
 def index_of(key: int) -> int:
     """Return the slot of a number in a table of two (`spreadHash` of Kafka's TimelineHashMap)."""
     return (key * -7046029254386353131 & (1 << 64) - 1) >> 63
+
+
+@pytest.mark.parametrize(("count", "is_doubled"), [(7, False), (8, True)])
+def test_slot_of_nine_keys_doubles_a_small_map(count: int, is_doubled: bool) -> None:
+    """`HashMap.putVal` calls `treeifyBin`, which resizes below 64 slots: 16 leaves slot 0."""
+    found: JavaHashMap[int, None] = JavaHashMap()
+    found[16] = None
+    for number in range(1, count + 1):
+        found[64 * number] = None
+    found[1] = None
+    others = [64 * number for number in range(1, count + 1)]
+    assert list(found) == ([*others, 1, 16] if is_doubled else [16, *others, 1])
+
+
+@pytest.mark.parametrize(("count", "is_doubled"), [(6, False), (7, True)])
+def test_slot_of_eight_keys_doubles_a_small_map_that_computes(count: int, is_doubled: bool) -> None:
+    """`HashMap.computeIfAbsent` counts the keys before the new one, which comes first."""
+    found: JavaHashMap[int, None] = JavaHashMap()
+    found[16] = None
+    for number in range(1, count + 1):
+        found.compute_if_absent(64 * number, None)
+    found[1] = None
+    others = [64 * number for number in range(count, 0, -1)]
+    assert list(found) == ([*others, 1, 16] if is_doubled else [*others, 16, 1])
+
+
+def test_map_that_computes_doubles_with_the_key_after_the_one_that_fills_it() -> None:
+    """`computeIfAbsent` compares the size before it adds a key, `put` after that."""
+    orders = []
+    for computes in (False, True):
+        found: JavaHashMap[int, None] = JavaHashMap()
+        for number in (*range(1, 12), 16, 32):
+            if computes:
+                found.compute_if_absent(number, None)
+            else:
+                found[number] = None
+        orders.append(list(found))
+    assert orders[0] == [32, *range(1, 12), 16]
+    assert orders[1] == [32, 16, *range(1, 12)]
