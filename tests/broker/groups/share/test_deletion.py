@@ -160,3 +160,17 @@ def test_a_share_group_has_no_committed_offsets() -> None:
         (found,) = group.topics[0].partitions
         assert (group.error_code, found.error_code, found.committed_offset) == (0, 0, -1)
         send(harness, leaving())
+
+
+def test_a_deletion_that_cannot_be_noted_asks_no_share_coordinator() -> None:
+    """As any append that fails: the client asks again, and nothing has changed."""
+    harness = left()
+    harness.share_persister.calls.clear()
+    before = len(harness.store.records())
+    harness.store.refusals.append(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert errors(delete(harness, "group")) == {"group": ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert len(harness.share_persister.calls) == 0
+    assert len(harness.store.records()) == before
+    reply = delete(harness, "group")
+    harness.share_persister.take().answer()
+    assert errors(reply) == {"group": ErrorCode.NONE}
