@@ -109,9 +109,10 @@ class Login:
         if api_key == _HANDSHAKE:
             assert isinstance(decoded, tuple), "no other version is answered"
             return self._shake_hands(decoded, now_ms)
+        if self._state is _State.HANDSHAKE:
+            header = decoded[0] if isinstance(decoded, tuple) else decoded.header
+            return [Close(self._peer.connection_id, refused(header, "not_logged_in"))]
         if isinstance(decoded, tuple) and _is_good(decoded):
-            if self._state is _State.HANDSHAKE:
-                return [Close(self._peer.connection_id, refused(decoded[0], "not_logged_in"))]
             self._state = _State.HANDSHAKE
         return None
 

@@ -26,6 +26,7 @@ from kraft_wire.node.security.mechanisms import LoginRefused, Mechanism
 from kraft_wire.node.security.plain import PlainServer
 from kraft_wire.node.security.scram import ScramServer
 from kraft_wire.testing.seeded_random import SeededRandom
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.metadata import MetadataRequest
 from kraft_wire.wire.generated.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -83,6 +84,9 @@ class Session:
 
     def chooses(self, now_ms: int, mechanism: str = "PLAIN") -> list[Output] | None:
         return self.sends(SaslHandshakeRequest(mechanism=mechanism), 1, now_ms)
+
+    def shows_bare(self, token: bytes) -> list[Output] | None:
+        return self.login.take(bytearray(token), 1, WALL_MS)
 
     def shows(self, token: bytes, now_ms: int) -> list[Output] | None:
         return self.sends(SaslAuthenticateRequest(auth_bytes=token), 1, now_ms)
@@ -212,6 +216,92 @@ def test_a_failure_waits_for_the_delay_of_its_listener() -> None:
     assert said == "Authentication failed: Invalid username or password"
 
 
+def test_after_a_handshake_of_version_0_tokens_have_no_headers() -> None:
+    """SEC-SASL-08, SEC-SASL-09: their answer is the size and the bytes of the mechanism's; a failure has none."""
+    session, stranger, scrambled = Session(0), Session(), Session()
+    for each in (session, stranger):
+        each.sends(SaslHandshakeRequest(mechanism="PLAIN"), 0, 0)
+    accepted = session.shows_bare(b"\0ann\0a")
+    assert accepted == [Reply(1, [b"\0\0\0\0"], 4), LoggedIn(1)]
+    assert session.peer.principal.name == "ann"
+    refused = stranger.shows_bare(b"\0ann\0wrong")
+    assert refused is not None
+    assert isinstance(refused[0], RefuseLogin)
+    assert (refused[0].reply, refused[0].delay_ms) == (None, 100)
+    scrambled.sends(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 0, 0)
+    challenged = scrambled.shows_bare(b"n,,n=a=2Cb=3Dc,r=abc")
+    assert challenged is not None
+    (reply,) = challenged
+    assert isinstance(reply, Reply)
+    frame = b"".join(reply.buffers)
+    assert frame[:4] == (len(frame) - 4).to_bytes(4, "big")
+    assert frame[4:].startswith(b"r=abc")
+
+
+def test_a_mechanism_that_is_not_enabled_is_refused_with_those_that_are() -> None:
+    """SEC-SASL-07: UNSUPPORTED_SASL_MECHANISM, then the end after the delay."""
+    session = Session()
+    refused = session.chooses(0, "GSSAPI")
+    assert refused is not None
+    assert isinstance(refused[0], RefuseLogin)
+    assert refused[0].delay_ms == 100
+    shaken = answer(refused, SaslHandshakeResponse)
+    assert (shaken.error_code, shaken.mechanisms) == (33, ["PLAIN", "SCRAM-SHA-256"])
+    assert session.outcomes == ["failed_authentication"]
+
+
+def reason_of_close(outputs: list[Output] | None) -> str:
+    """Return why a connection is closed without an answer."""
+    assert outputs is not None
+    (closed,) = outputs
+    assert isinstance(closed, Close)
+    assert closed.rejection is not None
+    return closed.rejection.reason
+
+
+@pytest.mark.parametrize(("version", "name"), [(0, "-"), (3, "a"), (3, "-"), (99, "-")])
+def test_apis_are_asked_for_once_before_the_handshake(version: int, name: str) -> None:
+    """SEC-SASL-04: any second request ends the login, also one that would get an error."""
+    session = Session()
+    first = ApiVersionsRequest(client_software_name="a", client_software_version="1")
+    assert session.sends(first, 3, 0) is None, "served as any other request"
+    second = ApiVersionsRequest(client_software_name=name, client_software_version="1")
+    header = encode_request_header(RequestHeader(18, min(version, 4), 1, None))
+    frame = bytearray(header + second.encode(min(version, 4)))
+    frame[2:4] = version.to_bytes(2, "big")
+    assert reason_of_close(session.login.take(frame, 1, WALL_MS)) == "not_logged_in"
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_apis_may_be_asked_for_again_after_an_error(version: int) -> None:
+    """SEC-SASL-03: only a request without an error leads to the next step."""
+    session = Session()
+    assert session.sends(ApiVersionsRequest(client_software_name="-"), 3, 0) is None
+    assert session.sends(ApiVersionsRequest(), version, 1) is None
+    assert reason_of_close(session.sends(ApiVersionsRequest(), version, 2)) == "not_logged_in"
+
+
+def test_frames_that_cannot_be_read_end_a_login() -> None:
+    """SEC-SASL-01: what cannot be parsed is closed without an answer, at each step."""
+    handshake, token = (17).to_bytes(2, "big"), (36).to_bytes(2, "big")
+    cut_off = b"\0\1" + bytes(4) + b"\xff\xff"
+    session = Session()
+    assert reason_of_close(session.shows_bare(handshake + cut_off)) == "truncated"
+    assert reason_of_close(session.shows_bare(b"\0\x11")) == "not_logged_in"
+    session.chooses(0)
+    assert reason_of_close(session.shows_bare(token + cut_off)) == "truncated"
+    assert reason_of_close(session.shows_bare(b"\0\x12\0\x63" + bytes(20))) == "not_logged_in"
+    assert session.peer.principal.name == "ANONYMOUS"
+
+
+def test_a_renewal_is_not_one_of_bare_tokens() -> None:
+    """On purpose unlike 4.3.1: clients of version 0 cannot renew a session."""
+    session = Session()
+    session.logs_in(0)
+    closed = session.sends(SaslHandshakeRequest(mechanism="PLAIN"), 0, 2_000)
+    assert reason_of_close(closed) == "version_not_served"
+
+
 def exchange(server: ScramServer, change: Callable[[bytes], bytes] = bytes) -> None:
     """Log in by the client of the conformance suite; `change` alters its last message."""
 
@@ -256,6 +346,38 @@ def test_a_changed_last_message_is_refused(change: Callable[[bytes], bytes]) -> 
     with pytest.raises(LoginRefused):
         exchange(server, change)
     assert server.user is None
+
+
+@pytest.mark.parametrize(
+    "first",
+    [b"", b"n,,n=ann", b"p=x,,n=a,r=b", b"n,,n=a=2cb,r=b", "n,,n=\u00e9,r=b".encode(), b"n,,n=,r=b"],
+)
+def test_a_first_message_of_another_form_is_refused(first: bytes) -> None:
+    """SEC-SCRAM-04, SEC-SCRAM-05: by the patterns of RFC 5802; names are ASCII, as in 4.3.1."""
+    server = scram()
+    with pytest.raises(LoginRefused) as refused:
+        server.step(first, 0)
+    assert refused.value.message is None
+    assert server.user is None
+
+
+def test_an_authorization_id_is_nobody_else_in_scram() -> None:
+    """SEC-SCRAM-04: the text of 4.3.1; one's own name is permitted."""
+    with pytest.raises(LoginRefused) as refused:
+        scram().step(b"n,a=admin,n=a=2Cb=3Dc,r=abc", 0)
+    assert refused.value.message == (
+        "Authentication failed: Client requested an authorization id that is different from "
+        "username"
+    )
+    assert scram().step(b"n,a=a=2Cb=3Dc,n=a=2Cb=3Dc,r=abc", 0).startswith(b"r=abc")
+
+
+def test_nothing_follows_a_login_by_scram() -> None:
+    """IllegalSaslStateException of 4.3.1: the exchange is over."""
+    server = scram()
+    exchange(server)
+    with pytest.raises(LoginRefused):
+        server.step(b"n,,n=a=2Cb=3Dc,r=abc", 0)
 
 
 def test_only_the_ending_of_a_nonce_is_not_enough() -> None:
@@ -363,3 +485,35 @@ def test_an_authorization_id_is_nobody_else_in_plain() -> None:
     with pytest.raises(LoginRefused, match="different from username"):
         server.step(b"admin\0ann\0a", 0)
     assert server.user is None
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        (b"", "Invalid SASL/PLAIN response: expected 3 tokens, got 1"),
+        (b"ann\0a", "Invalid SASL/PLAIN response: expected 3 tokens, got 2"),
+        (b"\0ann\0a\0", "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
+        (b"\0ann\0a\0\0\0", "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
+        (b"\0\0a", "Authentication failed: username not specified"),
+        (b"ann\0\0", "Authentication failed: username not specified"),
+        (b"\0ann\0", "Authentication failed: password not specified"),
+    ],
+)
+def test_a_token_of_another_form_is_refused_in_the_words_of_apache(
+    token: bytes, words: str
+) -> None:
+    """SEC-PLAIN-01: an empty password is none, also of a user who has that."""
+    server = PlainServer({"ann": "", "": "a"})
+    with pytest.raises(LoginRefused) as refused:
+        server.step(token, 0)
+    assert refused.value.message == words
+    assert server.user is None
+
+
+def test_nothing_follows_a_login_by_plain() -> None:
+    """RFC 4616: the client's one message is the whole exchange."""
+    server = PlainServer({"ann": "a", "bob": "b"})
+    server.step(b"\0ann\0a", 0)
+    with pytest.raises(LoginRefused):
+        server.step(b"\0bob\0b", 0)
+    assert server.user == "ann"
