@@ -15,22 +15,21 @@ from kraft_wire.wire.message import Message
 __all__ = ["find_coordinator"]
 
 _SEVERAL_KEYS_FROM: Final = 4
+_SHARE_FROM: Final = 6
 _GROUP, _TRANSACTION, _SHARE = range(3)
 _NO_TRANSACTION: Final = "Transactional Id authorization failed."
 
 
 def find_coordinator(asked: Asked) -> Verdict:
-    """Answer for the keys that may be described; an unknown type is refused first."""
+    """Answer for the keys that may be described; a type that is not served is refused first."""
     request = cast("FindCoordinatorRequest", asked.request)
     version, kind = asked.context.api_version, request.key_type
-    if kind not in (_GROUP, _TRANSACTION, _SHARE):
-        return Passed(request)
+    if kind not in (_GROUP, _TRANSACTION) and not (kind == _SHARE and version >= _SHARE_FROM):
+        return Passed(request)  # its handler refuses it
     need = asked.needs[kind]
     error = need.error
     if kind == _SHARE:
-        if asked.asker.meets(need):
-            return Passed(request)
-        return _of_all(request, error) if version >= _SEVERAL_KEYS_FROM else _one(error)
+        return Passed(request) if asked.asker.meets(need) else _of_all(request, error)
     if version < _SEVERAL_KEYS_FROM:
         return Passed(request) if asked.asker.meets(need, request.key) else _one(error)
     order = request.coordinator_keys
@@ -54,9 +53,11 @@ def _one(error: ErrorCode) -> FindCoordinatorResponse:
 
 def _of_all(request: FindCoordinatorRequest, error: ErrorCode) -> FindCoordinatorResponse:
     return FindCoordinatorResponse(
-        coordinators=[_unknown(key, error) for key in request.coordinator_keys]
+        coordinators=[
+            _unknown(key, error, REFUSED_WORDS[error]) for key in request.coordinator_keys
+        ]
     )
 
 
-def _unknown(key: str, error: ErrorCode) -> Coordinator:
-    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message="")
+def _unknown(key: str, error: ErrorCode, words: str = "") -> Coordinator:
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=words)

@@ -43,6 +43,7 @@ from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from kraft_wire.wire.generated.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kraft_wire.wire.generated.sync_group import SyncGroupRequest
 from kraft_wire.wire.generated.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -267,6 +268,75 @@ def partitions(*topics: str) -> AddPartitionsToTxnRequest:
         v3_and_below_producer_id=1,
         v3_and_below_topics=[AddPartitionsToTxnTopic(name=name, partitions=[0]) for name in topics],
     )
+
+
+def test_coordinators_of_one_key_are_refused_in_the_words_of_apache(node: GuardedDoor) -> None:
+    """handleFindCoordinatorRequestLessThanV4 of 4.3.1: the error has its own message."""
+    node.permit(GROUP, "g", Op.DESCRIBE)
+    node.permit(TRANSACTIONAL_ID, "x", Op.DESCRIBE)
+    told = {}
+    for kind, key in ((0, "g"), (0, "other"), (1, "x"), (1, "other"), (7, "g")):
+        answer = node.ask(FindCoordinatorRequest(key_type=kind, key=key), 3)
+        told[kind, key] = answer.error_code, answer.error_message, answer.node_id
+    assert told[0, "g"] == told[1, "x"] == (NONE, "NONE", 1)
+    assert told[0, "other"] == (NO_GROUP, "Group authorization failed.", -1)
+    assert told[1, "other"] == (NO_ID, "Transactional Id authorization failed.", -1)
+    assert told[7, "g"][0] == ErrorCode.INVALID_REQUEST
+
+
+def test_coordinators_of_share_partitions_are_told_to_brokers_alone(node: GuardedDoor) -> None:
+    """getCoordinator of 4.3.1: 42 before version 6; then one refusal for all keys, with its words."""
+    keys = [f"{group}:AAAAAAAAQACAAAAAAAAAAQ:0" for group in "gh"]
+    request = FindCoordinatorRequest(key_type=2, coordinator_keys=keys)
+    for version in (4, 5):
+        told = [each.error_code for each in node.ask(request, version).coordinators]
+        assert told == [ErrorCode.INVALID_REQUEST] * 2
+    assert node.ask(FindCoordinatorRequest(key_type=2, key=keys[0]), 3).error_code == 42
+    node.denied.clear()
+    refused = node.ask(request, 6).coordinators
+    assert [each.key for each in refused] == keys
+    assert {(each.error_code, each.error_message) for each in refused} == {
+        (NO_CLUSTER, "Cluster authorization failed.")
+    }
+    assert {(each.node_id, each.host, each.port) for each in refused} == {(-1, "", -1)}
+    assert len(node.denied) == 1
+    node.permit(CLUSTER, CLUSTER_NAME, Op.CLUSTER_ACTION)
+    found = node.ask(request, 6).coordinators
+    assert {each.error_code for each in found} <= {NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "name", "expected"),
+    [
+        (5, None, "p", ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        (5, "consumer", None, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        (5, "consumer", "p", ErrorCode.GROUP_AUTHORIZATION_FAILED),
+        (4, None, None, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    ],
+)
+def test_a_sync_without_its_protocol_is_refused_before_the_group(
+    node: GuardedDoor, version: int, kind: str | None, name: str | None, expected: int
+) -> None:
+    """handleSyncGroupRequest of 4.3.1 (KIP-559): both are mandatory from version 5."""
+    request = SyncGroupRequest(group_id="g", member_id="m", protocol_type=kind, protocol_name=name)
+    assert node.ask(request, version).error_code == expected
+
+
+def test_offsets_of_all_topics_have_no_hidden_ones_before_version_8(node: GuardedDoor) -> None:
+    """SEC-API-09: a null list of topics, of one group."""
+    node.ask(commit("g", "mine", "theirs"), 8, host=ADMINISTRATOR)
+    everything = OffsetFetchRequest(group_id="g", topics=None)
+    for version in (2, 7):
+        refused = node.ask(everything, version)
+        assert (refused.error_code, refused.topics) == (NO_GROUP, [])
+    node.permit(GROUP, "g", Op.DESCRIBE)
+    node.permit(TOPIC, "mine", Op.DESCRIBE)
+    for version in (2, 7):
+        shown = node.ask(everything, version)
+        assert shown.error_code == NONE
+        assert [(each.name, each.partitions[0].committed_offset) for each in shown.topics] == [
+            ("mine", 5)
+        ]
 
 
 def test_one_refused_topic_keeps_all_others_out_of_a_transaction(node: GuardedDoor) -> None:

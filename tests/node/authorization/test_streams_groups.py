@@ -19,6 +19,7 @@ from kraft_wire.wire.generated.streams_group_describe import (
     StreamsGroupDescribeResponse,
 )
 from kraft_wire.wire.generated.streams_group_describe import Subtopology as DescribedSubtopology
+from kraft_wire.wire.generated.streams_group_describe import TopicInfo as DescribedTopicInfo
 from kraft_wire.wire.generated.streams_group_describe import Topology as DescribedTopology
 from kraft_wire.wire.generated.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -131,6 +132,36 @@ def test_a_described_group_with_a_hidden_topic_shows_nothing_else(node: GuardedD
     assert hidden.error_message == (
         "The described group uses topics that the client is not authorized to describe."
     )
+
+
+def test_repartition_and_changelog_topics_are_topics_of_a_group(node: GuardedDoor) -> None:
+    """handleStreamsGroupDescribe of 4.3.1: all four lists; operations as far as they are asked."""
+    for name in ("g", "h", "i", "j"):
+        node.permit(GROUP, name, Op.DESCRIBE)
+    node.permit(GROUP, "g", Op.READ)
+    for name in ("mine", "store", "inner"):
+        node.permit(TOPIC, name, Op.DESCRIBE)
+    passed = judged(node, StreamsGroupDescribeRequest(group_ids=["g", "h", "i", "j"]))
+    assert isinstance(passed, Passed)
+    assert passed.finish is not None
+    groups = [described_group(name, "mine") for name in "ghij"]
+    for group, changelog, inner, sink in (
+        (groups[0], "store", "inner", "inner"),
+        (groups[1], "other", "inner", "inner"),
+        (groups[2], "store", "other", "inner"),
+        (groups[3], "store", "inner", "other"),
+    ):
+        assert group.topology is not None
+        (subtopology,) = group.topology.subtopologies or ()
+        subtopology.state_changelog_topics = [DescribedTopicInfo(name=changelog)]
+        subtopology.repartition_source_topics = [DescribedTopicInfo(name=inner)]
+        subtopology.repartition_sink_topics = [sink]
+    groups[0].authorized_operations = -1
+    answer = passed.finish(StreamsGroupDescribeResponse(groups=groups))
+    assert isinstance(answer, StreamsGroupDescribeResponse)
+    hidden = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert [each.error_code for each in answer.groups] == [0, hidden, hidden, hidden]
+    assert answer.groups[0].authorized_operations == 1 << Op.DESCRIBE | 1 << Op.READ
 
 
 def described_group(group_id: str, *sources: str) -> DescribedGroup:

@@ -37,6 +37,7 @@ from tests.node.authorization.guarded_node import (
     CLUSTER_NAME,
     CONTROLLER_LISTENER,
     DENY,
+    NOBODY,
     PREFIXED,
     TOPIC,
     GuardedDoor,
@@ -171,6 +172,64 @@ def end_of(node: GuardedDoor, name: str) -> int:
     partition = node.node.broker.partition(name, 0)
     assert partition is not None
     return partition.log.log_end_offset
+
+
+def test_a_page_that_begins_at_a_hidden_topic_begins_behind_it(node: GuardedDoor) -> None:
+    """DescribeTopicPartitionsRequestHandler of 4.3.1: the cursor counts for its own topic alone."""
+    node.permit(TOPIC, "theirs", Op.DESCRIBE)
+    cursor = Cursor(topic_name="mine", partition_index=5)
+    for names in ([], ["mine", "theirs"]):
+        topics = [TopicRequest(name=name) for name in names]
+        page = node.ask(DescribeTopicPartitionsRequest(topics=topics, cursor=cursor))
+        shown = {each.name: (each.error_code, len(each.partitions)) for each in page.topics}
+        assert shown == {"theirs": (NONE, 1), **({"mine": (NO_TOPIC, 0)} if names else {})}
+        assert page.next_cursor is None
+
+
+@pytest.mark.parametrize(
+    ("names", "cursor"),
+    [
+        (["mine"], Cursor(topic_name="nobody", partition_index=0)),
+        ([], Cursor(topic_name="mine", partition_index=-1)),
+    ],
+)
+def test_a_cursor_of_no_page_is_invalid_for_everybody(
+    node: GuardedDoor, names: list[str], cursor: Cursor
+) -> None:
+    """InvalidRequestException of 4.3.1, before any right is asked for."""
+    topics = [TopicRequest(name=name) for name in names]
+    request = DescribeTopicPartitionsRequest(topics=topics, cursor=cursor)
+    node.denied.clear()
+    for host in (ADMINISTRATOR, NOBODY):
+        answer = node.ask(request, host=host)
+        assert {each.error_code for each in answer.topics} <= {ErrorCode.INVALID_REQUEST}
+        assert [each.name for each in answer.topics] == names
+    assert node.denied == []
+
+
+def test_deletion_that_is_disabled_is_told_to_everybody() -> None:
+    """ControllerApis.deleteTopics of 4.3.1: TOPIC_DELETION_DISABLED comes before all rights."""
+    node = guarded_node("mine", delete_topic_enable="false")
+    node.denied.clear()
+    early = DeleteTopicsRequest(topic_names=["mine"])
+    late = DeleteTopicsRequest(topics=[DeleteTopicState(name="mine")])
+    for request, version, error in ((early, 2, 42), (early, 3, 73), (late, 6, 73)):
+        answers = node.ask(request, version).responses
+        assert [(each.name, each.error_code) for each in answers] == [("mine", error)]
+    assert node.denied == []
+    assert node.node.broker.image.topic("mine") is not None
+
+
+def test_metadata_of_a_topic_without_name_and_id_is_refused_as_a_whole(node: GuardedDoor) -> None:
+    """handleTopicMetadataRequest of 4.3.1: ids from version 12 on, and no right of a null name."""
+    node.denied.clear()
+    nameless = MetadataRequest(topics=[MetadataRequestTopic(name=None)])
+    early = MetadataRequest(topics=[MetadataRequestTopic(topic_id=UNKNOWN_ID, name="theirs")])
+    for request, version, error in ((nameless, 12, -1), (early, 11, 42)):
+        for host in (ADMINISTRATOR, NOBODY):
+            (topic,) = node.ask(request, version, host=host).topics
+            assert (topic.error_code, topic.partitions) == (error, [])
+    assert node.denied == []
 
 
 def test_records_are_appended_where_they_may_be_written(node: GuardedDoor) -> None:

@@ -350,7 +350,14 @@ def test_a_changed_last_message_is_refused(change: Callable[[bytes], bytes]) -> 
 
 @pytest.mark.parametrize(
     "first",
-    [b"", b"n,,n=ann", b"p=x,,n=a,r=b", b"n,,n=a=2cb,r=b", "n,,n=\u00e9,r=b".encode(), b"n,,n=,r=b"],
+    [
+        b"",
+        b"n,,n=ann",
+        b"p=x,,n=a,r=b",
+        b"n,,n=a=2cb,r=b",
+        "n,,n=\u00e9,r=b".encode(),
+        b"n,,n=,r=b",
+    ],
 )
 def test_a_first_message_of_another_form_is_refused(first: bytes) -> None:
     """SEC-SCRAM-04, SEC-SCRAM-05: by the patterns of RFC 5802; names are ASCII, as in 4.3.1."""
