@@ -285,7 +285,7 @@ def test_coordinators_of_one_key_are_refused_in_the_words_of_apache(node: Guarde
 
 
 def test_coordinators_of_share_partitions_are_told_to_brokers_alone(node: GuardedDoor) -> None:
-    """getCoordinator of 4.3.1: 42 before version 6; then one refusal for all keys, with its words."""
+    """getCoordinator of 4.3.1: 42 before version 6; then one refusal for all keys."""
     keys = [f"{group}:AAAAAAAAQACAAAAAAAAAAQ:0" for group in "gh"]
     request = FindCoordinatorRequest(key_type=2, coordinator_keys=keys)
     for version in (4, 5):

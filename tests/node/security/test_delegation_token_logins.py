@@ -17,6 +17,7 @@ from kraft_wire.model import Principal
 from kraft_wire.node.config.security import ListenerSecurity, SaslSettings
 from kraft_wire.node.outputs import Close, Peer, RefuseLogin, Reply
 from kraft_wire.node.requests.decoding import RequestDecoder
+from kraft_wire.node.security import logins
 from kraft_wire.node.security.logins import Logins
 from kraft_wire.testing.seeded_random import SeededRandom
 from kraft_wire.wire.generated.metadata import MetadataRequest
@@ -206,3 +207,19 @@ def test_unknown_token_is_refused_at_the_first_message() -> None:
         with pytest.raises(LoginFailed, match="invalid credentials"):
             door.logs_in(user)
         assert door.heard == []
+
+
+def test_tokens_log_in_after_very_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is derived from a token is kept, the oldest is forgotten first, and derived again."""
+    monkeypatch.setattr(logins, "_KEPT_MAX", 2)
+    door = Door()
+    names = [ID, "second", "third", ID]
+    door.image = replace(door.image, delegation_tokens=dict.fromkeys(names, TOKEN))
+    for name in names:
+        door.connects()
+        password = b64encode(token_hmac(SECRET, name)).decode()
+        assert door.logs_in(name, password) == LIFE_MS
+        assert door.peer.principal.name == "bob"
+    assert list(door._logins._token_credentials) == [
+        (MECHANISMS[0], name) for name in ("third", ID)
+    ]

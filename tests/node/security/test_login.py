@@ -217,7 +217,7 @@ def test_a_failure_waits_for_the_delay_of_its_listener() -> None:
 
 
 def test_after_a_handshake_of_version_0_tokens_have_no_headers() -> None:
-    """SEC-SASL-08, SEC-SASL-09: their answer is the size and the bytes of the mechanism's; a failure has none."""
+    """SEC-SASL-08, SEC-SASL-09: the answer is the size and the bytes; a failure has none."""
     session, stranger, scrambled = Session(0), Session(), Session()
     for each in (session, stranger):
         each.sends(SaslHandshakeRequest(mechanism="PLAIN"), 0, 0)

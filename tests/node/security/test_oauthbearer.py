@@ -274,6 +274,65 @@ def test_the_user_is_trimmed_and_never_empty() -> None:
     assert server.user == "app"
 
 
+@pytest.mark.parametrize(
+    ("scope", "accepted"),
+    [
+        ("a b", True),
+        (["a", "b"], True),
+        ([], True),
+        ({"a": 1}, True),
+        (5, True),
+        ("", False),
+        (" ", False),
+        ([5], False),
+        ([None], False),
+        (["a", ""], False),
+        (["a", " a"], False),
+    ],
+)
+def test_the_scopes_of_a_signed_token_are_texts_and_apart(scope: object, accepted: bool) -> None:
+    """validateScopes of 4.3.1: trimmed, none is empty, none is there twice."""
+    assert is_accepted(signed(), token({**GOOD, "scope": scope})) == accepted
+
+
+def test_a_header_or_an_audience_of_another_form_is_refused() -> None:
+    """JwtConsumer of jose4j: a key id is a text, an audience is a text or a list of texts."""
+    for key_id in (5, ["rsa"], True):
+        assert not is_accepted(signed(), signed_as_it_is({"alg": "RS256", "kid": key_id})), key_id
+    for audience in (5, {"kafka": 1}, ["kafka", 5], [None]):
+        shown = token({**GOOD, "aud": audience})
+        assert not is_accepted(signed(audiences=("kafka",)), shown), audience
+    head, claims, signature = token(GOOD).split(".")
+    for damaged in (f"{head}+.{claims}.{signature}", f"{head}.{claims}+.{signature}"):
+        assert not is_accepted(signed(), damaged)
+    assert is_accepted(signed(), f"{head}.{claims}.{signature}")
+
+
+@pytest.mark.parametrize(
+    ("claims", "accepted"),
+    [
+        ({}, True),
+        ({"exp": None}, False),
+        ({"sub": ""}, False),
+        ({"sub": " \t"}, False),
+        ({"sub": None}, False),
+        ({"sub": 5}, False),
+        ({"iat": None}, True),
+        ({"scope": 5}, False),
+        ({"scope": 5.5}, False),
+        ({"scope": None}, True),
+        ({"scope": []}, True),
+    ],
+)
+def test_the_claims_of_an_unsecured_token_have_their_types(
+    claims: dict[str, Any], accepted: bool
+) -> None:
+    """OAuthBearerUnsecuredJws of 4.3.1: exp is needed, the user is a text, a scope no number."""
+    server = unsecured()
+    assert is_accepted(server, plain_token({**GOOD, **claims})) == accepted
+    assert server.user == ("ann" if accepted else None)
+
+
 def test_reasons_have_nothing_of_a_token() -> None:
     """SEC-OAUTH-15: every text that reaches the log is one of ours."""
     secret = "secret-claim"

@@ -53,3 +53,37 @@ def test_any_changed_byte_gives_other_names_or_is_refused(
             except MalformedCertificate:
                 refused += 1
     assert refused > 0
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("plain", "plain"),
+        ("#1", "\\#1"),
+        ("a#1", "a#1"),
+        (" a b ", "\\ a b\\ "),
+        ("  ", "\\ \\ "),
+        ('a,b+c"d', 'a\\,b\\+c\\"d'),
+        ("a\\b<c>d;e=f", "a\\\\b\\<c\\>d\\;e\\=f"),
+        ("a\0b", "a\\00b"),
+    ],
+)
+def test_characters_with_a_meaning_are_escaped(written: str, shown: str) -> None:
+    """RFC 2253, section 2.4: `#` at the beginning, blanks at both ends, and the special ones.
+
+    `=` and NUL are escaped as by X500Principal of Java, whose text is the name of a principal.
+    """
+    assert subject_name(certificate_of(written)) == f"CN={shown}"
+
+
+def certificate_of(common_name: str) -> bytes:
+    """Return the beginning of a certificate with one name; all of it is shorter than 128 bytes."""
+
+    def element(tag: int, *parts: bytes) -> bytes:
+        content = b"".join(parts)
+        return bytes([tag, len(content)]) + content
+
+    attribute = element(0x30, b"\x06\x03\x55\x04\x03", element(0x0C, common_name.encode()))
+    subject = element(0x30, element(0x31, attribute))
+    before = b"".join(element(0x30) for _ in range(3))
+    return element(0x30, element(0x30, element(2, b"\x01"), before, subject))
