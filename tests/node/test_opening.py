@@ -1,5 +1,7 @@
 """Starts of an embedded node, which makes its own directory at the first."""
 
+from typing import Any
+
 import pytest
 
 from kraft_wire.node.config.node_config import Setting, load_config
@@ -34,6 +36,65 @@ def test_first_checkpoint_has_the_time_of_day() -> None:
         for record in batch.iter_records()
     }
     assert times == {1_700_000_000_000}
+
+
+def opened(fs: SimFileSystem, *directories: str, cluster_id: str | None = None, **more: str) -> Node:
+    chosen = [("log.dirs", Setting(",".join(directories), "test"))]
+    chosen += [(name.replace("_", "."), Setting(value, "test")) for name, value in more.items()]
+    config = load_config(None, {}, chosen)
+    config = config.with_ports({listener.name: 9092 for listener in config.listeners})
+    return Node(config, fs, CountingChance(), cluster_id=cluster_id, now_ms=1, wall_ms=1)
+
+
+def refused(fs: SimFileSystem, *directories: str, **more: Any) -> str:
+    """Return why a node does not start; its directories are not locked afterwards."""
+    with pytest.raises(StartError) as error:
+        opened(fs, *directories, **more)
+    for directory in directories:
+        fs.lock(f"{directory}/.lock").release()
+    return str(error.value)
+
+
+def test_a_node_starts_on_its_own_directories_alone() -> None:
+    """MetaPropertiesEnsemble.verify of 4.3.1: node and cluster are those of all directories."""
+    fs = SimFileSystem()
+    mine = opened(fs, "/a", "/b").cluster_id
+    fs = fs.crashed(())
+    assert refused(fs, "/a", "/b", node_id="7").startswith("log directory /a belongs to node ")
+    words = f"log directory /a belongs to cluster {mine}, expected AAAAAAAAQACAAAAAAAAAAQ"
+    assert refused(fs, "/a", "/b", cluster_id="AAAAAAAAQACAAAAAAAAAAQ") == words
+    opened(fs, "/c")
+    theirs = fs.read("/c/meta.properties")
+    fs = fs.crashed(())
+    assert refused(fs, "/a", "/c").startswith("log directory /c belongs to cluster ")
+    assert bytes(theirs) == bytes(fs.read("/c/meta.properties"))
+    fresh = refused(fs, "/a", "/new")
+    assert fresh.startswith("log directory /new is not formatted: run `kraft-wire format -t ")
+    assert not fs.exists("/new/meta.properties")
+    assert opened(fs, "/a", "/b").cluster_id == mine
+
+
+def test_directories_have_ids_of_their_own() -> None:
+    """MetaPropertiesEnsemble.verify of 4.3.1: "Duplicate directory ID ... found"."""
+    fs = SimFileSystem()
+    opened(fs, "/a", "/b")
+    fs = fs.crashed(())
+    first = bytes(fs.read("/a/meta.properties"))
+    fs.write("/b/meta.properties", first)
+    assert refused(fs, "/a", "/b") == "log directories /a and /b have the same directory.id"
+    lines = [each for each in first.splitlines(True) if not each.startswith(b"directory.id")]
+    fs.write("/b/meta.properties", b"".join(lines))
+    told = refused(fs, "/a", "/b")
+    assert told == "log directory /b has no directory.id: format it again"
+
+
+def test_a_directory_that_another_node_uses_is_not_opened() -> None:
+    """LogManager.lockLogDirs of 4.3.1: "Failed to acquire lock on file .lock in ..."."""
+    fs = SimFileSystem()
+    opened(fs, "/a", "/b")
+    with pytest.raises(StartError) as error:
+        opened(fs, "/a", "/b")
+    assert str(error.value) == "log directory /a is locked: another node is using it"
 
 
 MEBIBYTE = 1 << 20

@@ -3,7 +3,14 @@
 import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
-from kraft_wire.raft.divergence import SnapshotRefusal, snapshot_refusal
+from kraft_wire.raft.divergence import (
+    Diverging,
+    SnapshotNeeded,
+    SnapshotRefusal,
+    Valid,
+    judge_fetch,
+    snapshot_refusal,
+)
 from tests.raft.memory import MemoryLog, MemorySnapshots, Shelf, Snapshot
 
 
@@ -48,3 +55,28 @@ def test_snapshot_below_the_log_start_is_declined() -> None:
     log.forget_below(at(2, 1))
     refusal = snapshot_refusal(at(1, 1), Offset(4), log, MemorySnapshots())
     assert refusal is SnapshotRefusal.BELOW_LOG_START
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_epoch", "verdict"),
+    [
+        (4, 1, Valid()),
+        (4, 2, SnapshotNeeded(at(4, 1))),
+        (3, 1, SnapshotNeeded(at(4, 1))),
+        (5, 0, SnapshotNeeded(at(4, 1))),
+        (5, 1, Diverging(at(4, 1))),
+        (5, 2, Diverging(at(4, 1))),
+        (5, 3, Valid()),
+        (6, 3, Valid()),
+        (7, 3, Diverging(at(6, 3))),
+        (6, 4, Diverging(at(6, 3))),
+    ],
+)
+def test_fetch_behind_a_snapshot_diverges_at_it_where_the_log_begins_later(
+    offset: int, last_epoch: int, verdict: object
+) -> None:
+    """KafkaRaftLog.endOffsetForEpoch of 4.3.1: the snapshot's id stands for the epochs before."""
+    log, snapshots = log_with((1, 4), (3, 2)), MemorySnapshots()
+    log.forget_below(at(4, 1))
+    snapshots.kept[at(4, 1)] = Snapshot(at(4, 1), 0, (), b"x")
+    assert judge_fetch(Offset(offset), LeaderEpoch(last_epoch), log, snapshots) == verdict

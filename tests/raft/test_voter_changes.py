@@ -131,6 +131,30 @@ def test_new_voter_knows_the_version_and_has_caught_up_lately(
     assert (4 in leader.quorum.voters.latest.nodes) == (error is None)
 
 
+@pytest.mark.parametrize("ends", ["deadline", "resignation", "another"])
+def test_versions_that_come_after_the_end_of_an_addition_add_nobody(ends: str) -> None:
+    """AddVoterHandler of 4.3.1: an answer to another request than the pending one is ignored."""
+    leader = Small((1, 2), is_dynamic=True).established()
+    end, epoch = leader.disk.log.log_end_offset, leader.quorum.epoch
+    leader.ask(fetch_request(epoch, end, node_id=4))
+    leader.ask(added_by(4))
+    (asked,) = leader.sent(ApiVersionsRequest)
+    if ends == "resignation":
+        leader.step(ResignRequested(epoch))
+    else:
+        leader.now_ms += TIMING.request_timeout_ms - 1
+        leader.ask(fetch_request(epoch, end, node_id=2))
+        replies = [each for each in leader.pass_ms(1) if isinstance(each, Reply)]
+        assert [each.response.error_code for each in replies] == [E.REQUEST_TIMED_OUT]  # type: ignore[attr-defined]  # of AddRaftVoter
+    if ends == "another":
+        leader.ask(fetch_request(epoch, end, node_id=5))
+        leader.ask(added_by(5))
+    effects = leader.answer(asked, versions())
+    assert not [each for each in effects if isinstance(each, Reply)]
+    assert sorted(leader.quorum.voters.latest.nodes) == [1, 2, 3]
+    assert leader.disk.log.log_end_offset == end
+
+
 def added_by(node_id: int) -> AddRaftVoterRequest:
     address = address_of(node_id)
     return AddRaftVoterRequest(

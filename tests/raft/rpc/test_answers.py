@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.raft.ignored import Ignored
-from kraft_wire.raft.roles import Follower, Leader
+from kraft_wire.raft.roles import Follower, Leader, Prospective, Resigned
 from kraft_wire.raft.voters import Address
 from kraft_wire.wire.generated.begin_quorum_epoch import (
     BeginQuorumEpochRequest,
@@ -98,6 +98,27 @@ def test_answer_is_set_aside_and_its_sender_rests(
     assert small.quorum.peers.is_ready(sent.node_id) or small.sent(asked)
 
 
+def test_an_endorsement_comes_too_late_for_a_leader_that_has_resigned() -> None:
+    """handleBeginQuorumEpochResponse of 4.3.1: ignored, since no longer leader."""
+    small = Small((1, 2)).leader()
+    sent = small.sent(BeginQuorumEpochRequest)[-1]
+    small.step(ResignRequested(small.quorum.epoch))
+    assert isinstance(small.role, Resigned)
+    small.answer(sent, begin_response(small.quorum.epoch))
+    assert small.quorum.ignored.counts() == {Ignored.LATE_ANSWER: 1}
+    assert isinstance(small.role, Resigned)
+    assert small.role.acknowledged == {}, "it acknowledges no resignation"
+
+
+def test_an_answer_to_an_end_that_names_a_newer_epoch_ends_the_resignation() -> None:
+    """maybeHandleCommonResponse of 4.3.1: the epoch and its leader are adopted first."""
+    small = resigned()
+    sent = small.sent(EndQuorumEpochRequest)[-1]
+    small.answer(sent, end_response(7, leader_id=3))
+    assert (small.quorum.epoch, small.quorum.leader_id) == (7, 3)
+    assert isinstance(small.role, Follower)
+
+
 # ---- UpdateRaftVoter -------------------------------------------------------------------------
 
 
@@ -162,6 +183,17 @@ def test_newer_leader_is_asked_where_the_answer_says_if_that_is_a_port(
     assert {each.node_id for each in asked} == {3}
     wanted = Address("moved", port) if is_port else address_of(3)
     assert {each.address for each in asked} == {wanted}
+
+
+def test_answer_to_an_update_says_nothing_to_who_follows_nobody() -> None:
+    """UpdateVoterHandler's answer is for the follower of that leader: a candidate has none."""
+    small = updating()
+    sent = small.sent(UpdateRaftVoterRequest)[0]
+    small.pass_ms(400)
+    assert isinstance(small.role, Prospective)
+    small.answer(sent, updated(leader_id=-1))
+    assert isinstance(small.role, Prospective)
+    assert small.quorum.ignored.counts() == {Ignored.LATE_ANSWER: 1}
 
 
 def update_request(

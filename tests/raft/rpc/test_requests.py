@@ -9,7 +9,10 @@ from kraft_wire.raft.effects import PersistElectionState, Reply, ReplyWithSnapsh
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Follower, Leader, Prospective, Resigned
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
-from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
+from kraft_wire.wire.generated.begin_quorum_epoch import (
+    BeginQuorumEpochRequest,
+    LeaderEndpoint,
+)
 from kraft_wire.wire.generated.describe_quorum import DescribeQuorumRequest
 from kraft_wire.wire.generated.describe_quorum import PartitionData as DescribedPartition
 from kraft_wire.wire.generated.describe_quorum import TopicData as DescribedTopic
@@ -243,6 +246,40 @@ def test_fetch_snapshot_is_refused(
     small = Small(*HAS).leader()
     kept_snapshot(small, OffsetAndEpoch(Offset(4), LeaderEpoch(1)))
     assert codes(small.reply(request_)) == expected, name
+
+
+def test_place_in_a_snapshot_that_4_3_1_cannot_name_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """handleFetchSnapshotRequest of 4.3.1: a position above 2^31 - 1 is an IllegalStateException."""
+    small = Small(*HAS).leader()
+    kept_snapshot(small, OffsetAndEpoch(Offset(4), LeaderEpoch(1)))
+    monkeypatch.setattr(small.disk.snapshots, "size_bytes", lambda _: 1 << 32)
+    last, beyond = (1 << 31) - 1, 1 << 31
+    assert codes(small.reply(snapshot_request(3, position=beyond))) == (
+        E.UNKNOWN_SERVER_ERROR,
+        None,
+    )
+    effects = small.ask(snapshot_request(3, position=last))
+    (served,) = (each for each in effects if isinstance(each, ReplyWithSnapshotSlice))
+    assert served.position == last
+
+
+def test_leader_that_names_more_addresses_is_known_by_them() -> None:
+    """maybeTransition of 4.3.1: more endpoints of the same leader replace those that are known."""
+    small = Small(*HAS).follower(9, 2)
+    for names in (["extra"], [], ["other", "more"], ["fewer"]):
+        request = begin_request(9, 2)
+        assert isinstance(request, BeginQuorumEpochRequest)
+        request.leader_endpoints += [
+            LeaderEndpoint(name=name, host="h", port=number + 1)
+            for number, name in enumerate(names)
+        ]
+        assert codes(small.reply(request)) == (0, 0)
+        assert isinstance(small.role, Follower)
+        if names:
+            known = ["EXTRA"] if names == ["extra"] else ["OTHER", "MORE"]
+        assert list(small.role.leader_endpoints)[1:] == known
 
 
 def test_fetch_snapshot_gets_a_slice_and_counts_as_contact_only() -> None:

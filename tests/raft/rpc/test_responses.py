@@ -170,6 +170,19 @@ def test_a_leader_that_says_it_is_none_is_asked_again_after_a_backoff() -> None:
     assert [each.node_id for each in small.sent(FetchRequest)] == [2]
 
 
+def test_records_are_not_appended_by_who_follows_nobody() -> None:
+    """handleFetchResponse of 4.3.1 is a follower's: the answer comes after its fetch timeout."""
+    small = fetching()
+    sent = small.sent(FetchRequest)[-1]
+    small.pass_ms(400)
+    assert isinstance(small.role, Prospective)
+    nobody = LeaderIdAndEpoch(leader_id=-1, leader_epoch=3)
+    effects = small.answer(sent, fetch_response(current_leader=nobody, records=b"x"))
+    assert small.quorum.ignored[Ignored.LATE_ANSWER] == 1
+    assert not [each for each in effects if isinstance(each, AppendFetched)]
+    assert isinstance(small.role, Prospective)
+
+
 def test_answer_counts_once() -> None:
     """M43: a doubled answer finds its question gone."""
     small = fetching()
