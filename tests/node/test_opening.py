@@ -1,5 +1,6 @@
 """Starts of an embedded node, which makes its own directory at the first."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from kraft_wire.node.config.node_config import Setting, load_config
 from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.node import Node
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.files import replace_file
 from kraft_wire.wire.records.record_batch import parse_batches
 from tests.broker.groups.harness import CountingChance
 
@@ -38,12 +40,16 @@ def test_first_checkpoint_has_the_time_of_day() -> None:
     assert times == {1_700_000_000_000}
 
 
-def opened(fs: SimFileSystem, *directories: str, cluster_id: str | None = None, **more: str) -> Node:
+def opened(
+    fs: SimFileSystem, *directories: str, cluster_id: str | None = None, **more: str
+) -> Node:
     chosen = [("log.dirs", Setting(",".join(directories), "test"))]
     chosen += [(name.replace("_", "."), Setting(value, "test")) for name, value in more.items()]
     config = load_config(None, {}, chosen)
     config = config.with_ports({listener.name: 9092 for listener in config.listeners})
-    return Node(config, fs, CountingChance(), cluster_id=cluster_id, now_ms=1, wall_ms=1)
+    chance = CountingChance()
+    chance.drawn = 1_000_000 * sum(map(ord, directories[-1]))  # ids of its own
+    return Node(config, fs, chance, cluster_id=cluster_id, now_ms=1, wall_ms=1)
 
 
 def refused(fs: SimFileSystem, *directories: str, **more: Any) -> str:
@@ -80,12 +86,36 @@ def test_directories_have_ids_of_their_own() -> None:
     opened(fs, "/a", "/b")
     fs = fs.crashed(())
     first = bytes(fs.read("/a/meta.properties"))
-    fs.write("/b/meta.properties", first)
+    replace_file(fs, "/b/meta.properties", first)
     assert refused(fs, "/a", "/b") == "log directories /a and /b have the same directory.id"
     lines = [each for each in first.splitlines(True) if not each.startswith(b"directory.id")]
-    fs.write("/b/meta.properties", b"".join(lines))
+    replace_file(fs, "/b/meta.properties", b"".join(lines))
     told = refused(fs, "/a", "/b")
     assert told == "log directory /b has no directory.id: format it again"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda _: None, "is missing, and the metadata log is empty"),
+        (lambda whole: whole[:-1], "is damaged: "),
+        (lambda whole: whole.replace(b"metadata.version", b"metadata_version"), "is damaged: "),
+    ],
+)
+def test_a_cluster_does_not_begin_without_its_first_records(
+    spoil: Callable[[bytes], bytes | None], words: str
+) -> None:
+    """A bootstrap.checkpoint has the levels that were chosen, and users."""
+    made, fs = SimFileSystem(), SimFileSystem()
+    opened(made, "/a")
+    fs.make_directory("/a")
+    replace_file(fs, "/a/meta.properties", made.read("/a/meta.properties"))
+    spoiled = spoil(made.read("/a/bootstrap.checkpoint"))
+    if spoiled is not None:
+        replace_file(fs, "/a/bootstrap.checkpoint", spoiled)
+    told = refused(fs, "/a")
+    assert "/a/bootstrap.checkpoint" in told
+    assert words in told
 
 
 def test_a_directory_that_another_node_uses_is_not_opened() -> None:

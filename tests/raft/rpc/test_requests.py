@@ -251,7 +251,7 @@ def test_fetch_snapshot_is_refused(
 def test_place_in_a_snapshot_that_4_3_1_cannot_name_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """handleFetchSnapshotRequest of 4.3.1: a position above 2^31 - 1 is an IllegalStateException."""
+    """FetchSnapshot of 4.3.1: IllegalStateException for a position above 2^31 - 1."""
     small = Small(*HAS).leader()
     kept_snapshot(small, OffsetAndEpoch(Offset(4), LeaderEpoch(1)))
     monkeypatch.setattr(small.disk.snapshots, "size_bytes", lambda _: 1 << 32)
