@@ -99,7 +99,8 @@ def test_directories_have_ids_of_their_own() -> None:
     [
         (lambda _: None, "is missing, and the metadata log is empty"),
         (lambda whole: whole[:-1], "is damaged: "),
-        (lambda whole: whole.replace(b"metadata.version", b"metadata_version"), "is damaged: "),
+        (lambda whole: whole.replace(b"metadata.version", b"metadata_version"), "checksum"),
+        (lambda whole: whole[:-1] + bytes([whole[-1] ^ 1]), "checksum"),
     ],
 )
 def test_a_cluster_does_not_begin_without_its_first_records(

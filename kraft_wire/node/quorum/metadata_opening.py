@@ -103,6 +103,8 @@ def bootstrap_records_of(fs: FileSystem, directory: LogDirectory) -> list[Versio
     path = f"{directory.path}/{BOOTSTRAP_CHECKPOINT}"
     try:
         batches = parse_batches(fs.read(path))
+        if not all(batch.crc_is_valid() for batch in batches):
+            raise CorruptCheckpoint(path, "is damaged: a checksum is wrong")
         return [
             decode_record(record.value or b"")
             for batch in batches
