@@ -84,3 +84,31 @@ def test_resource_that_is_refused_leaves_the_others_theirs(cluster: OneNodeClust
         E.NONE,
     ]
     assert settings(cluster, BROKER, "1") == {"log.cleaner.threads": "2"}
+
+
+def test_more_changes_than_one_request_may_have_change_nothing(cluster: OneNodeCluster) -> None:
+    """BoundedList of 4.3.1: 10,000 records; POLICY_VIOLATION for each resource."""
+    before = settings(cluster)
+    many = {f"setting.{number}": "1" for number in range(10_000)}
+    fits = given("", BROKER, **many)
+    assert alter(cluster, fits, validate_only=True) == [E.NONE]
+    assert alter(cluster, fits, given(**{"retention.ms": "7"})) == [E.POLICY_VIOLATION] * 2
+    assert settings(cluster) == before
+    assert settings(cluster, BROKER, "") == {}
+
+
+def test_settings_of_a_broker_that_is_not_registered_are_refused_by_controllers() -> None:
+    """QuorumController.configResourceExistenceChecker of 4.3.1: on a node without a broker."""
+    alone = OneNodeCluster(brokers=0)
+    alone.add_broker(5)
+    request = AlterConfigsRequest(
+        resources=[given(name, BROKER, **{"log.cleaner.threads": "2"}) for name in ("5", "6", "1")]
+    )
+    response = alone.ask(request, 2)
+    assert isinstance(response, AlterConfigsResponse)
+    assert [(each.error_code, each.error_message) for each in response.responses] == [
+        (E.NONE, None),
+        (E.BROKER_ID_NOT_REGISTERED, "No node with id 6 found."),
+        (E.NONE, None),
+    ]
+    assert settings(alone, BROKER, "6") == {}

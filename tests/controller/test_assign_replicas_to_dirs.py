@@ -2,6 +2,7 @@
 
 import pytest
 
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -11,6 +12,7 @@ from kraft_wire.wire.generated.assign_replicas_to_dirs import (
     TopicData,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from tests.controller.broker_cluster import BrokerCluster, directory
 
@@ -127,3 +129,17 @@ def test_partition_without_a_leader_elects_the_replica_whose_directory_is_named(
         partition = cluster.partition("t", number)
         assert (partition.leader, partition.isr) == (2, (2,))
         assert partition.directories == (SECOND, directory(3))
+
+
+def test_directories_are_not_recorded_below_3_7_iv2() -> None:
+    """handleAssignReplicasToDirs of 4.3.1: UNSUPPORTED_VERSION, before the broker is looked at."""
+    cluster = cluster_of_two()
+    record = FeatureLevelRecord(name="metadata.version", feature_level=16)
+    cluster.commit([VersionedRecord(record)])
+    since = len(cluster.committed)
+    for broker_epoch in (cluster.epochs[2], -5):
+        asked = AssignReplicasToDirsRequest(broker_id=2, broker_epoch=broker_epoch)
+        answer = cluster.request(asked)
+        assert isinstance(answer, AssignReplicasToDirsResponse)
+        assert (answer.error_code, answer.directories) == (E.UNSUPPORTED_VERSION, [])
+    assert cluster.written(since) == []

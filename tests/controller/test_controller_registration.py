@@ -2,6 +2,7 @@
 
 import pytest
 
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.controller_registration import (
     ControllerRegistrationResponse,
@@ -9,6 +10,7 @@ from kraft_wire.wire.generated.controller_registration import (
     Listener,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from tests.controller.cluster import OneNodeCluster
 from tests.controller.plain_requests import registration
 
@@ -39,3 +41,18 @@ def test_registration_that_no_log_may_hold_is_refused(fields: dict[str, object])
     assert isinstance(response, ControllerRegistrationResponse)
     assert response.error_code == ErrorCode.INVALID_REQUEST
     assert cluster.loader.image.controllers == {}
+
+
+@pytest.mark.parametrize(("level", "is_taken"), [(14, False), (15, True)])
+def test_controllers_register_from_3_7_on(level: int, is_taken: bool) -> None:
+    """ClusterControlManager.registerController of 4.3.1, at the levels of 3.6-IV2 and 3.7-IV0."""
+    cluster = OneNodeCluster()
+    record = FeatureLevelRecord(name="metadata.version", feature_level=level)
+    cluster.commit([VersionedRecord(record)])
+    response = cluster.ask(registration(), 0)
+    assert isinstance(response, ControllerRegistrationResponse)
+    words = "The current MetadataVersion is too old to support controller registrations."
+    refused = (ErrorCode.UNSUPPORTED_VERSION, words)
+    answer = response.error_code, response.error_message
+    assert answer == ((ErrorCode.NONE, None) if is_taken else refused)
+    assert list(cluster.loader.image.controllers) == ([7] if is_taken else [])

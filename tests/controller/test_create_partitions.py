@@ -2,6 +2,10 @@
 
 import pytest
 
+from kraft_wire.metadata.records import VersionedRecord
+from kraft_wire.wire.generated.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kraft_wire.wire.generated.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -86,3 +90,48 @@ def test_topic_that_is_refused_leaves_the_others_theirs(cluster: OneNodeCluster)
         ("t", E.NONE),
     ]
     assert len(replicas(cluster)) == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "asked", "error", "words"),
+    [
+        (
+            {"fenced": 1},
+            to(2),
+            E.INVALID_REPLICATION_FACTOR,
+            "All brokers are currently fenced, or have all their log directories cordoned.",
+        ),
+        (
+            {"in_controlled_shutdown": 1},
+            to(2),
+            E.INVALID_REPLICATION_FACTOR,
+            "Unable to replicate the partition 2 time(s): All brokers are currently fenced or in "
+            "controlled shutdown.",
+        ),
+        (
+            {"fenced": 1},
+            to(2, [2, 1]),
+            E.INVALID_REPLICA_ASSIGNMENT,
+            "All brokers specified in the manual partition assignment for partition 1 are fenced "
+            "or in controlled shutdown.",
+        ),
+    ],
+)
+def test_partition_that_nobody_could_lead_is_not_made(
+    cluster: OneNodeCluster,
+    state: dict[str, int],
+    asked: CreatePartitionsTopic,
+    error: E,
+    words: str,
+) -> None:
+    """ReplicationControlManager.createPartitions of 4.3.1, with all brokers out of service."""
+    for broker in list(cluster.loader.image.brokers.values()):
+        change = BrokerRegistrationChangeRecord(
+            broker_id=broker.broker_id, broker_epoch=broker.broker_epoch, **state
+        )
+        cluster.commit([VersionedRecord(change)])
+    response = cluster.ask(CreatePartitionsRequest(topics=[asked]), 3)
+    assert isinstance(response, CreatePartitionsResponse)
+    (answer,) = response.results
+    assert (answer.error_code, answer.error_message) == (error, words)
+    assert len(replicas(cluster)) == 1
