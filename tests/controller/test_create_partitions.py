@@ -129,7 +129,7 @@ def test_partition_that_nobody_could_lead_is_not_made(
         change = BrokerRegistrationChangeRecord(
             broker_id=broker.broker_id, broker_epoch=broker.broker_epoch, **state
         )
-        cluster.commit([VersionedRecord(change)])
+        cluster.commit([VersionedRecord(change, 1)])
     response = cluster.ask(CreatePartitionsRequest(topics=[asked]), 3)
     assert isinstance(response, CreatePartitionsResponse)
     (answer,) = response.results
