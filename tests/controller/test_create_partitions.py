@@ -105,8 +105,7 @@ def test_topic_that_is_refused_leaves_the_others_theirs(cluster: OneNodeCluster)
             {"in_controlled_shutdown": 1},
             to(2),
             E.INVALID_REPLICATION_FACTOR,
-            "Unable to replicate the partition 2 time(s): All brokers are currently fenced or in "
-            "controlled shutdown.",
+            "All brokers are currently fenced, or have all their log directories cordoned.",
         ),
         (
             {"fenced": 1},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import ssl
 import struct
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +18,7 @@ from kraft_wire.keystores.loading import load_identity, load_trust
 from kraft_wire.keystores.reading import identity_of, trusted_of
 from kraft_wire.keystores.store import Store, UnusableStore
 from tests.certificates import Authority
-from tests.keystores.java_stores import pkcs12_of
+from tests.keystores.java_stores import PASSWORD, pkcs12_of
 from tests.keystores.recorded import CERTIFICATE, KEY_PASSWORD, STORE_PASSWORD, written
 
 
@@ -209,3 +211,70 @@ def test_key_without_a_certificate_makes_nobody_trusted() -> None:
     head = struct.pack(">4sIII", b"\xfe\xed\xfe\xed", 2, 1, 1)
     entry = struct.pack(">H1sQI3sI", 1, b"a", 0, 3, b"key", 0)
     assert jks_trusted(head + entry + bytes(20), None) == ()
+
+
+def jks_of(protected: bytes) -> bytes:
+    """Return a JKS store of one key, with its digest."""
+    head = struct.pack(">4sIII", b"\xfe\xed\xfe\xed", 2, 1, 1)
+    entry = struct.pack(">H1sQI", 1, b"a", 0, len(protected)) + protected + struct.pack(">I", 0)
+    secret = STORE_PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite"
+    return head + entry + hashlib.sha1(secret + head + entry).digest()
+
+
+@pytest.mark.parametrize(
+    ("protected", "words"),
+    [
+        (b"", "its key has no known form"),
+        (b"\x30\x02\x30\x00", "its key has no known form"),
+        (b"\x30\x05\x04\x03abc", "its key has no known form"),
+        (
+            bytes.fromhex("3012300d06092a864886f70d010503050004 01aa".replace(" ", "")),
+            "the key is not protected as those of JKS stores are",
+        ),
+    ],
+)
+def test_a_key_of_another_protection_is_refused(
+    tmp_path: Path, protected: bytes, words: str
+) -> None:
+    """JavaKeyStore reads keys of its own protection alone; the digest of the store is right."""
+    file = tmp_path / "store.jks"
+    file.write_bytes(jks_of(protected))
+    with pytest.raises(UnusableStore, match=words):
+        identity_of(store(file), KEY_PASSWORD)
+
+
+def test_certificates_that_openssl_cannot_read_are_refused(tmp_path: Path) -> None:
+    """SEC-TLS-13: with the reason, for keys and for what is trusted."""
+    damaged = CERTIFICATE.replace("MII", "AAA", 1)
+    trusted = Store(text=damaged)
+    with pytest.raises(UnusableStore, match="^the trust store cannot be used: "):
+        load_trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), trusted)
+    for nothing in ("", "no certificate"):
+        with pytest.raises(UnusableStore, match="^the trust store has no certificate$"):
+            load_trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), Store(text=nothing))
+    with pytest.raises(UnusableStore, match="^the key store cannot be used: "):
+        load_identity(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), trusted, None)
+
+
+def test_a_key_without_its_certificate_is_no_identity(tmp_path: Path) -> None:
+    """A PKCS12 store of which the certificate is another key's, as `-nocerts` makes it."""
+    signed = Authority(tmp_path).signed("node")
+    file = tmp_path / "bare.p12"
+    command = ["openssl", "pkcs12", "-export", "-nocerts", "-inkey", str(signed.key)]
+    made = subprocess.run([*command, "-out", str(file), "-passout", f"pass:{STORE_PASSWORD}"])
+    assert made.returncode == 0
+    with pytest.raises(UnusableStore, match="the private key has no certificate"):
+        identity_of(store(file), None)
+    with pytest.raises(UnusableStore, match="the trust store has no certificate"):
+        trusted_of(store(file))
+
+
+def test_an_issuer_of_the_same_name_with_another_key_completes_no_chain(tmp_path: Path) -> None:
+    """Names prove nothing: the chain that a node shows has only those who have signed."""
+    own, other = Authority(tmp_path / "own"), Authority(tmp_path / "other")
+    signed = own.signed("node")
+    file = pkcs12_of(tmp_path, signed, other.trusted)
+    pem, _ = identity_of(store(file, PASSWORD), None)
+    assert pem.count(b"BEGIN CERTIFICATE") == 1
+    own_chain, _ = identity_of(store(pkcs12_of(tmp_path, signed, own.trusted), PASSWORD), None)
+    assert own_chain.count(b"BEGIN CERTIFICATE") == 2

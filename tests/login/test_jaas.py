@@ -21,6 +21,8 @@ HEAD = "a.b.Module required "
         ("/* user_x=y; */ a=b // c=d;\n", {"a": "b"}),
         ('a="/* // */"', {"a": "/* // */"}),
         ("ä=ö", {"ä": "ö"}),
+        ("a=b / c=d;\n", {"a": "b"}),
+        ("a=b /c /* \n e=f", {"a": "b", "e": "f"}),
     ],
 )
 def test_an_entry_is_read_as_kafka_reads_it(text: str, options: dict[str, str]) -> None:
@@ -54,6 +56,7 @@ def test_every_flag_is_taken_in_any_case(flag: str) -> None:
         ("m required 1a=c;", "not terminated by semi-colon"),
         ('m required a="b\nc";', "does not end on its line"),
         ('m required a="b;', "does not end on its line"),
+        ("m required a=b / c=d;", "not terminated by semi-colon"),
         ("m required; n required;", "more than one login module"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 from kraft_wire.apis.api import ListenerType
 from kraft_wire.apis.registry import served
 from kraft_wire.login.client_config import Credentials
+from kraft_wire.login.link import LinkLogin
 from kraft_wire.login.sasl import LoginFailed
 from kraft_wire.login.session import LinkSession, until_renewal_ms
 from kraft_wire.node.outputs import Close, Peer, RefuseLogin, Reply
@@ -21,6 +22,7 @@ from kraft_wire.node.security.plain import PlainServer
 from kraft_wire.node.security.scram import ScramServer
 from kraft_wire.testing.seeded_random import SeededRandom
 from kraft_wire.wire.generated.metadata import MetadataRequest
+from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeResponse
 from kraft_wire.wire.header import RequestHeader, encode_request_header
 from kraft_wire.wire.message import Buffer, DecodeLimits
 from tests.node.security.test_login import credential
@@ -173,6 +175,30 @@ def test_a_refused_second_login_fails_with_the_words_of_the_peer() -> None:
     with pytest.raises(LoginFailed, match="Authentication failed: Invalid username or password"):
         wire.sends(1, 9_600)
     assert wire.served == []
+
+
+@pytest.mark.parametrize(
+    ("offered", "words"),
+    [(["PLAIN", "X"], "mechanisms: PLAIN, X"), ([], "mechanisms: none")],
+)
+def test_a_peer_without_the_mechanism_names_those_that_it_has(
+    offered: list[str], words: str
+) -> None:
+    """KIP-43: UNSUPPORTED_SASL_MECHANISM comes with the enabled mechanisms."""
+    login = LinkLogin(Credentials("SCRAM-SHA-512", USER, PASSWORD))
+    assert key_of(login.begin()) == HANDSHAKE
+    answer = SaslHandshakeResponse(error_code=33, mechanisms=offered)
+    with pytest.raises(LoginFailed, match=words):
+        login.take(bytes(4) + answer.encode(1))
+
+
+@pytest.mark.parametrize("answer", [b"", bytes(3), bytes(4), bytes(4) + b"\0\0\x7f\xff\xff\xff"])
+def test_an_answer_of_another_form_fails_a_login(answer: bytes) -> None:
+    """Bytes of a peer that is no broker end the login with its one error."""
+    login = LinkLogin(Credentials("PLAIN", USER, PASSWORD))
+    login.begin()
+    with pytest.raises(LoginFailed, match="the peer's answer to a login is none"):
+        login.take(answer)
 
 
 def test_a_login_follows_another_one_after_a_second_at_the_soonest() -> None:

@@ -267,6 +267,13 @@ def test_a_missing_key_names_the_file_that_lacks_it(text: str, message: str) -> 
     assert str(caught.value).startswith(message)
 
 
+def test_a_node_without_a_directory_is_refused() -> None:
+    """KafkaConfig of 4.3.1: log.dirs is a list that is not empty."""
+    text = COMBINED.replace("log.dirs=/a, /b", "log.dirs=")
+    with pytest.raises(ConfigError, match=r"log\.dirs=: Configuration must not be empty"):
+        load_config(settings_of_file(text, "server.properties"), {})
+
+
 def test_what_is_advertised_may_differ_from_what_is_bound() -> None:
     more = "listeners=PLAINTEXT://0.0.0.0:0,CONTROLLER://:1\nadvertised.listeners=PLAINTEXT://kafka.example:29092\n"
     (listener,) = load_config(of_file(more), {}).with_ports({"PLAINTEXT": 40123}).listeners

@@ -78,6 +78,17 @@ def test_under_sasl_only_the_listeners_own_wish_for_certificates_counts() -> Non
     assert loaded("SSL", "ssl.client.auth=required").unknown_keys == ()
 
 
+def test_trusted_certificates_may_stand_in_the_settings() -> None:
+    """KIP-651: ssl.truststore.certificates, as PEM text."""
+    text = "-----BEGIN CERTIFICATE-----x"
+    lines = ("ssl.truststore.type=PEM", f"ssl.truststore.certificates={text}")
+    tls = loaded("SSL", *lines).security["SECURE"].tls
+    assert tls is not None
+    assert tls.trust_store is not None
+    assert (tls.trust_store.is_pem, tls.trust_store.location) == (True, None)
+    assert text in str(tls.trust_store.text)
+
+
 def test_login_entries_without_a_listener_are_without_effect() -> None:
     """SEC-PLAIN-06: with neither prefix, or with the mechanism alone."""
     entry = f"sasl.jaas.config={JAAS}.plain.PlainLoginModule required;"
@@ -120,6 +131,14 @@ def test_login_entries_without_a_listener_are_without_effect() -> None:
             "listener.name.secure.plain.sasl.server.callback.handler.class=x",
             "Java classes cannot be loaded",
         ),
+        ("SASL_PLAINTEXT", "sasl.enabled.mechanisms=", "SECURE needs one of PLAIN, SCRAM-SHA-256"),
+        (
+            "SASL_PLAINTEXT",
+            "sasl.server.callback.handler.class=x",
+            "sasl.server.callback.handler.class=x: Java classes cannot be loaded",
+        ),
+        ("SSL", "ssl.engine.factory.class=x", "x: Java classes cannot be loaded"),
+        ("SASL_SSL", "sasl.login.class=x", "x: Java classes cannot be loaded"),
         ("SASL_PLAINTEXT", "principal.builder.class=com.acme.B", "only DefaultKafkaPrincipal"),
         ("PLAINTEXT", "principal.builder.class=com.acme.B", "only DefaultKafkaPrincipal"),
         (
