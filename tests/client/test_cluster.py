@@ -14,7 +14,7 @@ from kraft_wire.client.cluster import (
     ClusterRefused,
     ClusterSettings,
 )
-from kraft_wire.client.connection import BrokerConnectionError
+from kraft_wire.client.connection import BrokerConnectionError, NotAuthenticated
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_offsets import (
@@ -237,3 +237,25 @@ def test_error_that_passes_is_asked_for_again(name: str) -> None:
     brokers.errors = {B: [ErrorCode[name]] * 2}
     with no_time():
         assert brokers.offsets_at({B: EARLIEST_TIMESTAMP}) == {B: 8}
+
+
+def test_what_is_asked_is_asked_again_over_a_new_connection_but_without_a_login() -> None:
+    """A connection that is lost passes; a login that is refused would be refused again."""
+    brokers = Brokers()
+    said: list[Exception | str | None] = [BrokerConnectionError("lost"), "not yet", None]
+
+    def ask() -> str | None:
+        problem = said.pop(0)
+        if isinstance(problem, Exception):
+            raise problem
+        return problem
+
+    with no_time():
+        brokers.until_done(ask, [A])
+        said = [BrokerConnectionError("lost") for _ in range(1_000)]
+        with pytest.raises(ClusterRefused, match=r"^lost \(for 7 s\)$"):
+            brokers.until_done(ask, [A])
+        said = [NotAuthenticated("no login"), None]
+        with pytest.raises(ClusterRefused, match=r"^no login$"):
+            brokers.until_done(ask, [A])
+    assert said == [None]

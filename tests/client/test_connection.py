@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
-from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 from tests.waiting import HANG_S
 
@@ -114,6 +114,38 @@ def test_an_answer_to_another_request_is_none() -> None:
         broker(refusal, offer, metadata_v1, astray=METADATA) as (address, _),
         BrokerConnection(address) as connection,
         pytest.raises(BrokerConnectionError, match=f"{address} answered out of order"),
+    ):
+        connection.send(MetadataRequest(topics=None), MetadataResponse, version=1)
+
+
+def test_a_request_that_a_broker_does_not_serve_is_named() -> None:
+    refusal = versions(UNSUPPORTED_VERSION)
+    with (
+        broker(refusal, versions(0, (METADATA, 0, 5))) as (address, _),
+        BrokerConnection(address) as connection,
+        pytest.raises(BrokerConnectionError, match=f"^{address} does not serve Fetch"),
+    ):
+        connection.version_of(FetchRequest())
+
+
+def test_an_answer_of_another_kind_is_none() -> None:
+    offer = versions(0, (METADATA, 0, 5), (API_VERSIONS, 0, 3))
+    metadata_v1 = struct.pack(">iii", 0, 0, 0)
+    with (
+        broker(versions(UNSUPPORTED_VERSION), offer, metadata_v1) as (address, _),
+        BrokerConnection(address) as connection,
+        pytest.raises(BrokerConnectionError, match=f"^{address} answered Metadata.* for Fetch"),
+    ):
+        connection.send(MetadataRequest(topics=None), FetchResponse, version=1)
+
+
+def test_a_broker_that_closes_is_lost_with_its_address() -> None:
+    """After its last answer the broker closes the connection."""
+    offer = versions(0, (METADATA, 0, 5), (API_VERSIONS, 0, 3))
+    with (
+        broker(versions(UNSUPPORTED_VERSION), offer) as (address, _),
+        BrokerConnection(address) as connection,
+        pytest.raises(BrokerConnectionError, match=address),
     ):
         connection.send(MetadataRequest(topics=None), MetadataResponse, version=1)
 

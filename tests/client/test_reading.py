@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -176,6 +177,21 @@ def test_permanent_error_ends_the_reading_at_once() -> None:
     leader = Leader()
     leader.says(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(ClusterRefused, match="t-0 at leader:1: TOPIC_AUTHORIZATION_FAILED"):
+        offsets(reader_of(leader))
+
+
+def test_a_refused_answer_passes_and_an_old_format_does_not() -> None:
+    """FETCH_SESSION errors are of the whole answer; messages of magic 1 have no batches."""
+    leader = Leader()
+    leader.answers.append(FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+    leader.says(batch_bytes(0))
+    with no_time():
+        reader = reader_of(leader)
+        assert offsets(reader) == []
+        assert offsets(reader) == [0]
+    old = struct.pack(">qiIbbi", 0, 14 + 8, 0, 1, 0, -1) + bytes(12)
+    leader.says(old)
+    with pytest.raises(ClusterRefused, match="t-0: a message format older than Kafka 0.11"):
         offsets(reader_of(leader))
 
 

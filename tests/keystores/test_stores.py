@@ -247,12 +247,12 @@ def test_certificates_that_openssl_cannot_read_are_refused(tmp_path: Path) -> No
     """SEC-TLS-13: with the reason, for keys and for what is trusted."""
     damaged = CERTIFICATE.replace("MII", "AAA", 1)
     trusted = Store(text=damaged)
-    with pytest.raises(UnusableStore, match="^the trust store cannot be used: "):
+    with pytest.raises(UnusableStore, match=r"^the trust store cannot be used: "):
         load_trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), trusted)
     for nothing in ("", "no certificate"):
-        with pytest.raises(UnusableStore, match="^the trust store has no certificate$"):
+        with pytest.raises(UnusableStore, match=r"^the trust store has no certificate$"):
             load_trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), Store(text=nothing))
-    with pytest.raises(UnusableStore, match="^the key store cannot be used: "):
+    with pytest.raises(UnusableStore, match=r"^the key store cannot be used: "):
         load_identity(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), trusted, None)
 
 

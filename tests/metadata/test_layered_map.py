@@ -2,6 +2,7 @@
 
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,3 +76,15 @@ def test_image_shares_its_large_map_with_the_next_one() -> None:
     assert users[1] not in image.client_quotas
     assert base.client_quotas[users[0]] == {"request_percentage": 1.0}
     assert len(base.client_quotas) == len(image.client_quotas) + 1
+
+
+def test_what_is_not_there_is_not_removed() -> None:
+    """As by a dict: also what was removed before, in these changes or in the base."""
+    layered = LayeredMap({1: "a"})
+    layered[2] = "b"
+    for key in (1, 2, 3):
+        if key != 3:
+            del layered[key]
+        with pytest.raises(KeyError):
+            del layered[key]
+    assert (len(layered), dict(layered)) == (0, {})

@@ -304,3 +304,30 @@ def test_cleared_partitions_have_no_eligible_replicas_and_a_higher_epoch(name: s
         assert now[number].eligible_leader_replicas == now[number].last_known_elr == ()
         raised = now[number].partition_epoch - was[number].partition_epoch
         assert raised == (number in known)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_known"),
+    [
+        ({"fenced": 1}, True),
+        ({"fenced": -1, "in_controlled_shutdown": 1}, True),
+        ({"fenced": 2}, False),
+        ({"in_controlled_shutdown": 2}, False),
+        ({"in_controlled_shutdown": -1}, False),
+    ],
+)
+def test_flags_of_a_registration_that_nobody_knows_are_a_fault(
+    fields: dict[str, int], is_known: bool
+) -> None:
+    """ClusterControlManager.replay of 4.3.1: "unknown value for ... field"."""
+    loader = MetadataLoader()
+    loader.replay_batch([RegisterBrokerRecord(broker_id=1, broker_epoch=5)], 0, 1)
+    change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5, **fields)  # type: ignore[arg-type]  # numbers
+    if not is_known:
+        with pytest.raises(MetadataFault, match="broker 1: .* has an unknown flag"):
+            loader.replay_batch([change], 1, 1)
+        return
+    loader.replay_batch([change], 1, 1)
+    broker = loader.image.brokers[1]
+    expected = (fields.get("fenced", 0) == 1, fields.get("in_controlled_shutdown", 0) == 1)
+    assert (broker.fenced, broker.in_controlled_shutdown) == expected
