@@ -87,6 +87,7 @@ class TlsTransport:
                 self.has_pending = True  # the next call finds the end again
                 return filled
             if not count:
+                self.has_pending = filled > 0  # the next call finds the end again
                 return filled
             filled += count
         self.has_pending = self._tls.pending() > 0 or self._incoming.pending > 0

@@ -109,7 +109,10 @@ def test_a_coordinator_that_has_moved_is_asked_elsewhere_until_the_deadline(
 
 def test_a_login_that_is_refused_is_not_tried_again(broker: OnlyBroker) -> None:
     broker.beats = [NotAuthenticated("no login at only:1"), 0]
-    with no_time(), patch("kraft_wire.client.coordinator.connect", lambda *_: broker):
-        with pytest.raises(ClusterRefused, match="no login at only:1"):
-            beat(GroupCoordinator(broker, "g"))
+    with (
+        no_time(),
+        patch("kraft_wire.client.coordinator.connect", lambda *_: broker),
+        pytest.raises(ClusterRefused, match="no login at only:1"),
+    ):
+        beat(GroupCoordinator(broker, "g"))
     assert broker.beats == [0]

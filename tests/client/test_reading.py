@@ -191,7 +191,7 @@ def test_a_refused_answer_passes_and_an_old_format_does_not() -> None:
         assert offsets(reader) == [0]
     old = struct.pack(">qiIbbi", 0, 14 + 8, 0, 1, 0, -1) + bytes(12)
     leader.says(old)
-    with pytest.raises(ClusterRefused, match="t-0: a message format older than Kafka 0.11"):
+    with pytest.raises(ClusterRefused, match=r"t-0: a message format older than Kafka 0\.11"):
         offsets(reader_of(leader))
 
 

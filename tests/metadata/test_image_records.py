@@ -160,5 +160,5 @@ def test_value_that_the_finalised_level_cannot_carry_is_refused_by_name(
 def test_an_image_without_a_level_has_no_records_unless_it_is_empty() -> None:
     """metadata.version is finalised by a cluster's first records; directories need level 17."""
     assert list(snapshot_records(EMPTY_IMAGE)) == []
-    with pytest.raises(UnwritableImage, match="metadata.version 0 cannot carry any record"):
+    with pytest.raises(UnwritableImage, match=r"metadata\.version 0 cannot carry any record"):
         list(snapshot_records(replace(EMPTY_IMAGE, offset=3)))

@@ -324,7 +324,7 @@ def test_flags_of_a_registration_that_nobody_knows_are_a_fault(
     loader.replay_batch([RegisterBrokerRecord(broker_id=1, broker_epoch=5)], 0, 1)
     change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5, **fields)  # type: ignore[arg-type]  # numbers
     if not is_known:
-        with pytest.raises(MetadataFault, match="broker 1: .* has an unknown flag"):
+        with pytest.raises(MetadataFault, match=r"broker 1: .* has an unknown flag"):
             loader.replay_batch([change], 1, 1)
         return
     loader.replay_batch([change], 1, 1)

@@ -17,6 +17,7 @@ from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsTopic,
 )
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kraft_wire.wire.generated.describe_log_dirs import DescribeLogDirsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
 from kraft_wire.wire.generated.list_offsets import (
@@ -220,6 +221,42 @@ def test_log_that_the_disk_does_not_let_go_of_is_not_served_to_its_successor() -
     restarted = NodeDoor(fs.crashed(()), door.now_ms, log_dirs=TWO_DIRECTORIES)
     assert [name for name, _ in restarted.lines] == ["stray_log_set_aside"]
     assert restarted.node.broker.partitions["t", 0].log_end_offset == 0
+
+
+def test_log_that_cannot_be_flushed_in_time_leaves_the_node_to_its_host() -> None:
+    """flush.ms: what an fsync has lost nobody can know, also if no client waits for it."""
+    fs = Failing()
+    door = NodeDoor(fs, log_flush_interval_ms="500")
+    door.prepare("t")
+    assert produced(door) == ErrorCode.NONE
+    fs.fails = ("fsync", f"{DIRECTORY}/t-0/")
+    with pytest.raises(FsyncFailed):
+        door.advance(5_000)
+
+
+def test_directory_that_cannot_be_measured_is_told_as_offline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """DescribeLogDirs (KIP-827): KAFKA_STORAGE_ERROR, and no partitions, for that directory."""
+    fs = Failing()
+    door = NodeDoor(fs, log_dirs=TWO_DIRECTORIES)
+    for topic in ("s", "t"):
+        created(door, topic)
+
+    def total_bytes(path: str) -> int:
+        if path.startswith(OTHER):
+            raise StorageError("statvfs", path, "input/output error")
+        return 7
+
+    monkeypatch.setattr(fs, "total_bytes", total_bytes)
+    for _ in range(2):
+        told = door.send(DescribeLogDirsRequest(topics=None), 4).response.results
+        found = {each.log_dir: (each.error_code, each.total_bytes) for each in told}
+        assert found == {DIRECTORY: (ErrorCode.NONE, 7), OTHER: (FAILED, -1)}
+        assert [each.topics for each in told if each.log_dir == OTHER] == [[]]
+    assert produced(door, "t") == FAILED
+    assert produced(door, "s") == ErrorCode.NONE
+    assert names(door).count("log_directory_offline") == 1
 
 
 def test_error_in_the_directory_of_the_metadata_log_leaves_the_node_to_its_host() -> None:

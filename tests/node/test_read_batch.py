@@ -7,6 +7,7 @@ from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.node.quorum.quorum_log import read_batch
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.corruption import InvalidRecord
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
 
@@ -30,3 +31,12 @@ def test_value_that_is_no_record_is_refused(value: bytes | None) -> None:
     for values in ((value,), (NO_OP, value), (value, NO_OP)):
         with pytest.raises(MetadataFault):
             read_batch(batch_of(*values))
+
+
+@pytest.mark.parametrize(("count", "last_delta"), [(2, 2), (1, 1), (2, 0), (0, -1), (-1, -2)])
+def test_batch_with_a_gap_is_refused(count: int, last_delta: int) -> None:
+    """The metadata log is not compacted: every offset has its record, and a batch has one."""
+    batch = batch_of(NO_OP, NO_OP)
+    batch.records_count, batch.last_offset_delta = count, last_delta
+    with pytest.raises(InvalidRecord, match=f"{count} records at 7 leave a gap"):
+        read_batch(batch)

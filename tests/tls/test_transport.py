@@ -151,6 +151,56 @@ def test_a_client_is_told_the_end(authority: Authority) -> None:
     pair.client.close()
 
 
+@pytest.mark.parametrize("sent", [b"", b"abc"])
+def test_what_a_client_has_sent_comes_before_its_end(authority: Authority, sent: bytes) -> None:
+    """RFC 8446, section 6.1: data before close_notify count; the end is seen by the next call."""
+    pair = Pair(settings(authority, authority.signed("server").store), authority, None)
+    pair.shake_hands()
+    if sent:
+        pair.client.send(sent)
+    pair.client.settimeout(0.05)
+    with suppress(OSError):
+        pair.client.unwrap()  # the alert is sent, and no other one awaited
+    room = memoryview(bytearray(100))
+    if sent:
+        assert pair.transport.recv_into(room) == len(sent)
+        assert (bytes(room[:3]), pair.transport.has_pending) == (sent, True)
+    assert pair.transport.recv_into(room) == 0
+    pair.close()
+
+
+def test_a_socket_that_ends_without_an_alert_is_an_end_too(authority: Authority) -> None:
+    """A peer that was killed; what came before it was received."""
+    pair = Pair(settings(authority, authority.signed("server").store), authority, None)
+    pair.shake_hands()
+    pair.client.shutdown(socket.SHUT_WR)
+    assert pair.transport.recv_into(memoryview(bytearray(100))) == 0
+    pair.close()
+
+
+@pytest.mark.parametrize(
+    ("suites", "lowest", "highest"),
+    [
+        ((), "TLSv1_2", "TLSv1_3"),
+        (("TLS_AES_128_GCM_SHA256",), "TLSv1_3", "TLSv1_3"),
+        (("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",), "TLSv1_2", "TLSv1_2"),
+        (
+            ("TLS_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
+            "TLSv1_2",
+            "TLSv1_3",
+        ),
+    ],
+)
+def test_suites_of_one_version_leave_no_other_version(
+    authority: Authority, suites: tuple[str, ...], lowest: str, highest: str
+) -> None:
+    """SEC-TLS-04: Java negotiates no version of which no suite is enabled."""
+    tls = settings(authority, authority.signed("server").store, cipher_suites=suites)
+    context = server_context(tls, "L")
+    versions = ssl.TLSVersion[lowest], ssl.TLSVersion[highest]
+    assert (context.minimum_version, context.maximum_version) == versions
+
+
 def test_inline_and_encrypted_stores_are_read(authority: Authority) -> None:
     """SEC-TLS-08, SEC-TLS-09: the same PEM as text; an encrypted key with its password."""
     plain, locked = authority.signed("plain"), authority.signed("locked", password="open")
