@@ -125,9 +125,8 @@ def test_partition_that_nobody_could_lead_is_not_made(
 ) -> None:
     """ReplicationControlManager.createPartitions of 4.3.1, with all brokers out of service."""
     for broker in list(cluster.loader.image.brokers.values()):
-        change = BrokerRegistrationChangeRecord(
-            broker_id=broker.broker_id, broker_epoch=broker.broker_epoch, **state
-        )
+        own = broker.broker_id, broker.broker_epoch
+        change = BrokerRegistrationChangeRecord(*own, **state)  # type: ignore[arg-type]  # numbers
         cluster.commit([VersionedRecord(change, 1)])
     response = cluster.ask(CreatePartitionsRequest(topics=[asked]), 3)
     assert isinstance(response, CreatePartitionsResponse)

@@ -152,7 +152,8 @@ def test_repartition_and_changelog_topics_are_topics_of_a_group(node: GuardedDoo
         (groups[3], "store", "inner", "other"),
     ):
         assert group.topology is not None
-        (subtopology,) = group.topology.subtopologies or ()
+        assert group.topology.subtopologies
+        subtopology = group.topology.subtopologies[0]
         subtopology.state_changelog_topics = [DescribedTopicInfo(name=changelog)]
         subtopology.repartition_source_topics = [DescribedTopicInfo(name=inner)]
         subtopology.repartition_sink_topics = [sink]
