@@ -2,8 +2,10 @@
 
 import pytest
 
+from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset
+from kraft_wire.node.quorum.committed import CommittedMetadata
 from kraft_wire.node.quorum.quorum_log import QuorumLog
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.directory.log_directory import LogDirectory
@@ -98,6 +100,30 @@ def test_batch_that_went_bad_on_the_disk_while_the_node_ran_is_said_and_not_read
         next(batches)
     with pytest.raises(CorruptRecordBatch):
         list(quorum_log.control_records())
+
+
+def test_batch_that_reaches_beyond_the_end_is_not_read() -> None:
+    """A high watermark within a batch commits none of it: batches are atomic."""
+    quorum_log = opened()
+    quorum_log.append_fetched(LeaderEpoch(2), sent(3, 2, 2), 1, 1)
+    for _ in range(2):  # once from memory, once read back from the disk
+        for end, expected in ((2, []), (3, [0]), (4, [0])):
+            quorum_log_batches = quorum_log.batches(Offset(0), Offset(end))
+            assert [batch.base_offset for batch in quorum_log_batches] == expected, end
+        assert [b.base_offset for b in quorum_log.batches(Offset(0), Offset(5))] == [0, 3]
+
+
+def test_committed_batch_that_went_bad_is_a_fault_with_its_place() -> None:
+    """The node must stop: 4.3.1 calls its fault handler, as an image without it is wrong."""
+    quorum_log = opened()
+    committed = CommittedMetadata(quorum_log)
+    assert committed.advance(Offset(3))
+    quorum_log.append_fetched(LeaderEpoch(2), sent(3, 2), 1, 1)
+    list(quorum_log.batches(Offset(3), Offset(4)))
+    quorum_log.log.segments[0].file.pwrite(b"\xff", len(sent(0, 2, 3)) + 34)
+    with pytest.raises(MetadataFault, match=r"^the batch at 3: "):
+        committed.advance(Offset(4))
+    assert committed.next_offset == 3
 
 
 @pytest.mark.parametrize(

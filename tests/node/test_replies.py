@@ -3,10 +3,11 @@
 import struct
 
 from kraft_wire.model import FileSlice
-from kraft_wire.node.outputs import Reply
+from kraft_wire.node.outputs import Close, Reply
 from kraft_wire.node.requests.replies import encoded_reply
 from kraft_wire.wire.generated import share_fetch
 from kraft_wire.wire.generated.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.wire.generated.find_coordinator import FindCoordinatorResponse
 from kraft_wire.wire.header import RequestHeader
 
 
@@ -58,3 +59,18 @@ def test_answer_without_slices_is_one_buffer() -> None:
     reply = encoded_reply(7, RequestHeader(1, 4, 99, None), answer(b"", b""))
     assert isinstance(reply, Reply)
     assert [type(buffer) for buffer in reply.buffers] == [bytes]
+
+
+def test_answer_that_no_version_can_carry_closes_the_connection() -> None:
+    """A string of more than 32,767 bytes has no length in a version that is not flexible."""
+    response = FindCoordinatorResponse(host="h" * 32_768, error_message="")
+    header = RequestHeader(10, 2, 99, "client")
+    closed = encoded_reply(7, header, response)
+    assert isinstance(closed, Close)
+    assert closed.connection_id == 7
+    assert closed.rejection is not None
+    told = closed.rejection
+    assert (told.reason, told.api) == ("unencodable", "FindCoordinator")
+    assert (told.version, told.correlation_id, told.client_id) == (2, 99, "client")
+    response.host = "h" * 32_767
+    assert isinstance(encoded_reply(7, header, response), Reply)

@@ -7,13 +7,21 @@ set arrives, and only voters have an election timeout (KIP-595 "Unattached", KIP
 import pytest
 
 from kraft_wire.raft.effects import InstallSnapshot
-from kraft_wire.raft.events import RequestFailed, SnapshotInstalled
+from kraft_wire.raft.events import (
+    ControlRecord,
+    RecordsAppended,
+    RequestFailed,
+    SnapshotInstalled,
+)
+from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Prospective, Unattached
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.wire.generated.fetch import FetchRequest, SnapshotId
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest
 from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
+from kraft_wire.wire.generated.voters_record import VotersRecord
+from kraft_wire.wire.message import Message
 from tests.raft.cluster import directory_id, voter_node
 from tests.raft.rpc.test_responses import chunk, fetch_response
 from tests.raft.small import TIMING, Small, begin_request, vote_request
@@ -52,3 +60,47 @@ def test_only_a_voter_of_the_snapshot_campaigns(
     install(small, effect, after)
     small.pass_ms(2 * TIMING.election_timeout_ms)
     assert isinstance(small.role, Prospective) is (1 in after)
+
+
+def of_voters(*ids: int) -> VotersRecord:
+    """Return a record of these voters, also if no set of ours could be written so."""
+    record = VotersRecord(version=0, voters=[])
+    for each in ids:
+        (one,) = VoterSet.of([voter_node(2, directory_id(2))]).to_record().voters
+        one.voter_id = each
+        record.voters.append(one)
+    return record
+
+
+BROKEN = [
+    of_voters(),
+    of_voters(2, 2),
+    of_voters(-1, 2),
+    KRaftVersionRecord(version=0, kraft_version=0),
+]
+
+
+@pytest.mark.parametrize("record", BROKEN, ids=["none", "twice", "negative", "older level"])
+def test_voters_that_no_quorum_can_have_change_nothing(record: Message) -> None:
+    """VoterSet of 4.3.1 has at least one voter, each id once; a level is never lowered."""
+    small = Small((1, 5), voters=(1, 2, 3), is_dynamic=True).follower()
+    offset = small.disk.log.log_end_offset
+    small.step(RecordsAppended((ControlRecord(offset, record),)))
+    assert small.quorum.ignored[Ignored.BROKEN_VOTER_RECORD] == 1
+    assert sorted(small.quorum.voters.latest.nodes) == [1, 2, 3]
+    assert small.quorum.voters.kraft_version == 1
+    small.step(RecordsAppended((ControlRecord(offset, of_voters(2, 3)),)))
+    assert small.quorum.ignored[Ignored.BROKEN_VOTER_RECORD] == 1
+    assert sorted(small.quorum.voters.latest.nodes) == [2, 3]
+
+
+@pytest.mark.parametrize("record", BROKEN, ids=["none", "twice", "negative", "older level"])
+def test_voters_of_a_snapshot_that_no_quorum_can_have_are_passed_over(record: Message) -> None:
+    small, effect = installing((1, 2, 3))
+    members = VoterSet.of(voter_node(each, directory_id(each)) for each in (2, 3))
+    small.disk.log.reset_to(effect.snapshot_id)
+    level = KRaftVersionRecord(version=0, kraft_version=1)
+    small.step(SnapshotInstalled(effect.snapshot_id, (level, members.to_record(), record)))
+    assert small.quorum.ignored[Ignored.BROKEN_VOTER_RECORD] == 1
+    assert sorted(small.quorum.voters.latest.nodes) == [2, 3]
+    assert small.quorum.high_watermark == effect.snapshot_id.offset
