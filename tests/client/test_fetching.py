@@ -91,7 +91,9 @@ class Leader(ClusterClient):
         if fault == "closed":
             return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         part = PartitionData(partition_index=asked.partition)
-        if fault == "moved":
+        if fault == "refused":
+            part.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif fault == "moved":
             part.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         elif not self.start <= asked.fetch_offset <= self.end:
             part.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
@@ -172,6 +174,15 @@ def test_leader_that_is_gone_is_asked_as_long_as_it_says(faults: list[str], word
     reading = fetch_partition(Leader([2], faults), KEY, 0, 2, FetchSettings(progress_seconds=9))
     with no_time(), pytest.raises(ClusterRefused, match=words):
         next(reading)
+
+
+def test_a_refusal_ends_the_reading_at_once_with_its_place() -> None:
+    """An error that is not retriable by the protocol guide."""
+    leader = Leader([2, 2], ["refused"])
+    reading = fetch_partition(leader, KEY, 1, 4, FetchSettings())
+    with pytest.raises(ClusterRefused, match="t-3: TOPIC_AUTHORIZATION_FAILED at "):
+        next(reading)
+    assert len(leader.asked) == 1
 
 
 def test_whole_batches_are_counted_and_the_rest_is_cut_off() -> None:

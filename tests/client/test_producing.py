@@ -43,6 +43,8 @@ class Brokers:
         self.requests: list[ProduceRequest] = []
         self.unknown = 0
         """How often a request for an id is refused for now."""
+        self.refusal = 0
+        """The error of such a request for good."""
 
     def fault(self) -> str:
         return self.faults.pop() if self.faults else "none"
@@ -94,6 +96,8 @@ class Connection:
         if self.brokers.unknown:
             self.brokers.unknown -= 1
             return InitProducerIdResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        if self.brokers.refusal:
+            return InitProducerIdResponse(error_code=self.brokers.refusal)
         return InitProducerIdResponse(producer_id=7, producer_epoch=0)
 
     def post(self, request: ProduceRequest, *, version: int) -> None:
@@ -236,6 +240,15 @@ def test_id_is_asked_for_until_there_is_one_in_versions_without_transactions() -
         brokers.unknown = 1000
         with pytest.raises(ClusterRefused, match="COORDINATOR_LOAD_IN_PROGRESS"):
             IdempotentProducer(FakeCluster(brokers), ProduceSettings())
+
+
+def test_id_that_is_refused_for_good_is_not_asked_for_again() -> None:
+    """CLUSTER_AUTHORIZATION_FAILED: neither IDEMPOTENT_WRITE nor WRITE of any topic (KIP-679)."""
+    brokers = Brokers([])
+    brokers.refusal = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    with pytest.raises(ClusterRefused, match=r"^no producer id: CLUSTER_AUTHORIZATION_FAILED$"):
+        IdempotentProducer(FakeCluster(brokers), ProduceSettings())
+    assert brokers.versions == [("InitProducerIdRequest", 5)]
 
 
 def test_a_pause_of_the_writer_is_no_time_in_which_nothing_could_be_written() -> None:

@@ -158,6 +158,24 @@ def test_broker_refuses_paths_that_it_does_not_have_and_others_are_changed() -> 
     assert told(quorum) == ()
 
 
+def test_changes_that_no_broker_could_have_are_refused_by_the_controller() -> None:
+    """A key twice, no value, an append to what is no list: each of INVALID_REQUEST or _CONFIG."""
+    quorum = cluster()
+    twice = resource(OTHER)
+    twice.configs += resource(DIRECTORY).configs
+    no_list = AlterConfigsResource(
+        resource_type=4,
+        resource_name=str(OURS),
+        configs=[AlterableConfig(name="log.cleaner.threads", config_operation=APPEND, value="2")],
+    )
+    for one in (twice, resource(None), no_list):
+        ((error, words),) = changed(quorum, one)
+        assert error in (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CONFIG), one
+        assert "Missing entries" not in (words or "")
+    assert told(quorum) == ()
+    assert image_of(quorum).config(4, str(OURS)) == {}
+
+
 @pytest.mark.parametrize(("value", "error"), [("/a", ErrorCode.INVALID_REQUEST), (OTHER, 0)])
 def test_older_api_is_checked_too(value: str, error: int) -> None:
     quorum = cluster()
