@@ -125,8 +125,10 @@ def test_partition_that_nobody_could_lead_is_not_made(
 ) -> None:
     """ReplicationControlManager.createPartitions of 4.3.1, with all brokers out of service."""
     for broker in list(cluster.loader.image.brokers.values()):
-        own = broker.broker_id, broker.broker_epoch
-        change = BrokerRegistrationChangeRecord(*own, **state)  # type: ignore[arg-type]  # numbers
+        change = BrokerRegistrationChangeRecord(broker_id=broker.broker_id)
+        change.broker_epoch = broker.broker_epoch
+        for name, value in state.items():
+            setattr(change, name, value)
         cluster.commit([VersionedRecord(change, 1)])
     response = cluster.ask(CreatePartitionsRequest(topics=[asked]), 3)
     assert isinstance(response, CreatePartitionsResponse)
