@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         coverage_map.build(say, options.map_only or ())
     if options.map_only is not None:
         return 0
+    if options.unexecuted:
+        _list_unexecuted(options, say)
+        return 0
     chosen = _chosen(options)
     kept = _kept(options.record)
     outcomes: dict[str, Outcome] = {one.id: kept[one.id] for one in chosen if one.id in kept}
@@ -75,6 +78,7 @@ def _options(arguments: Sequence[str] | None) -> Namespace:
     add("--again", action="store_true", help="run those of the record again that live")
     add("--no-map", action="store_true", help="take the coverage map as it is")
     add("--map-only", nargs="*", metavar="PREFIX", help="make the coverage map, of some files")
+    add("--unexecuted", action="store_true", help="only list the lines that no test and seed run")
     add("--json", action="store_true", help="figures as one JSON object")
     options = parser.parse_args(arguments)
     if options.jobs < 1 or options.count < 1:
@@ -84,8 +88,23 @@ def _options(arguments: Sequence[str] | None) -> Namespace:
     return options
 
 
+def _list_unexecuted(options: Namespace, say: Callable[[str], None]) -> None:
+    """Print place, function and first line of each block in which any bug would live."""
+    known = coverage_map.CoverageMap()
+    paths = [one for one in coverage_map.product_files() if is_within(one, _packages(options))]
+    for path in paths:
+        source = source_of(path)
+        lines = source.splitlines()
+        for block in known.unexecuted(path, source):
+            say(f"{path}:{block.first} {block.function}: {lines[block.first - 1].strip()}")
+
+
+def _packages(options: Namespace) -> set[str]:
+    return {one for one in options.packages.split(",") if one}
+
+
 def _chosen(options: Namespace) -> list[Candidate]:
-    packages = {one for one in options.packages.split(",") if one}
+    packages = _packages(options)
     wanted = {one for each in options.only for one in each.split(",")}
     if options.catalogue:
         found = list(_catalogue())

@@ -108,6 +108,28 @@ class CoverageMap:
         found |= {one.name: one for one in _own_tests(path, importing)}
         return list(found.values()) or importing
 
+    def unexecuted(self, path: str, source: str) -> list[Block]:
+        """Return the blocks of a module that neither a test nor a seed runs, in their order.
+
+        Left out are functions that were edited since they were mapped, and bodies of `...`.
+        """
+        run, seen = set(), set()
+        for name, table in self._tables.items():
+            hits = reduce(or_, (row[2] | row[3] for row in self._rows if row[1] == name), 0)
+            for (of, _), blocks in table.items():
+                for index, block in blocks if of == path else ():
+                    seen.add(block.digest)
+                    if hits >> index & 1:
+                        run.add((block.digest, block.number))
+        lines = source.splitlines()
+        return [
+            one
+            for one in blocks_of(path, source)
+            if one.digest in seen
+            and (one.digest, one.number) not in run
+            and not lines[one.first - 1].endswith("...")
+        ]
+
     def own_tests(self, path: str) -> list[Judge]:
         """Return the tests of a module that import it."""
         wanted = {name: self._mask(table, path, "", None) for name, table in self._tables.items()}
@@ -135,7 +157,9 @@ class CoverageMap:
                 table.setdefault((block.path, block.function), []).append((index, block))
             self._tables[path.stem.removeprefix("blocks-")] = table
         newest: dict[str, list[dict[str, object]]] = {}
-        for line in (folder / "map.jsonl").open() if (folder / "map.jsonl").exists() else ():
+        record = folder / "map.jsonl"
+        text = record.read_text(encoding="utf-8") if record.exists() else ""
+        for line in text.splitlines(keepends=True):
             if line.endswith("\n"):
                 entry = json.loads(line)
                 newest[entry["file"]] = [entry, *entry["rows"]]

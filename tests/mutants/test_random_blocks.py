@@ -1,13 +1,17 @@
 """Sources that note their blocks: what ran is noted, in this process and in others."""
 
+import base64
+import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
 from mutants.random.blocks import HITS_FILE, HITS_MODULE, HITS_SOURCE, Block, blocks_of, noting
+from mutants.random.coverage_map import CoverageMap
 
 SOURCE = '''"""A text."""
 from __future__ import annotations
@@ -80,3 +84,19 @@ def test_blocks_are_numbered_by_function() -> None:
 )
 def test_blocks_that_ran_are_noted(folder: Path, code: str, lines: list[int]) -> None:
     assert run(folder, code) == lines
+
+
+def test_what_nothing_runs_is_listed(tmp_path: Path) -> None:
+    """Not listed: a function that was edited since, of which nothing is known, and a mere `...`."""
+    source = "def f(x):\n    if x:\n        return 1\n    return 2\n\n\ndef g(x):\n    ...\n"
+    blocks = blocks_of("m.py", source)
+    rows = [[getattr(one, name) for name in Block.__slots__] for one in blocks]
+    (tmp_path / "blocks-b.json").write_text(json.dumps(rows))
+    ran = sum(1 << at for at, one in enumerate(blocks) if one.first in (2, 4))
+    packed = base64.b64encode(zlib.compress(ran.to_bytes(1, "little"))).decode()
+    test = {"test": "t::a", "outcome": "passed", "seconds": 0.1, "hits": packed}
+    entry = {"file": "t", "digest": "d", "table": "b", "rows": [test]}
+    (tmp_path / "map.jsonl").write_text(json.dumps(entry) + "\n")
+    known = CoverageMap(tmp_path)
+    assert [(one.function, one.first) for one in known.unexecuted("m.py", source)] == [("f", 3)]
+    assert known.unexecuted("m.py", source.replace("return 1", "return 3")) == []
