@@ -23,9 +23,10 @@ BrokersOption = Annotated[
 FocusOption = Annotated[
     str | None,
     typer.Option(
-        metavar="membership|transactions|groups|eligible-replicas|directories|odd-answers",
-        help="Concentrate on voter set changes, transactions, the new groups, KIP-966, KIP-113, or "
-        "odd responses between nodes.",
+        metavar="FOCUS",
+        help="Concentrate on voter set changes (membership), transactions, the new groups "
+        "(groups), KIP-966 (eligible-replicas), KIP-113 (directories), or odd responses between "
+        "nodes (odd-answers).",
     ),
 ]
 EventsOption = Annotated[
