@@ -115,12 +115,25 @@ def test_an_unknown_api_versions_version_is_answered() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_an_old_produce_closes_the_connection(version: int) -> None:
-    """As at 4.3.1, which offers these versions, but has no class for them."""
-    body = struct.pack(">hiihsiii", 1, 5, 1, 1, b"t", 1, 0, -1)
+def test_an_old_produce_is_refused_partition_by_partition(version: int) -> None:
+    """Records have any size, null among them, and several topics follow each other."""
+    times = struct.pack(">q", -1) if version == 2 else b""
+    body, expected = struct.pack(">hii", 1, 5, 2), struct.pack(">i", 2)
+    for name, sizes in ((b"a", (70, -1, 3)), (b"bc", (0, 200))):
+        head = struct.pack(">h", len(name)) + name + struct.pack(">i", len(sizes))
+        body, expected = body + head, expected + head
+        for index, size in enumerate(sizes):
+            body += struct.pack(">ii", index, size) + b"\xfe" * max(size, 0)
+            expected += struct.pack(">ihq", index, 35, -1) + times
     answer = DECODER.decode(frame(0, version, body))
-    assert isinstance(answer, Rejection)
-    assert (answer.reason, answer.version) == ("version_not_served", version)
+    assert isinstance(answer, Answered)
+    assert answer.body == expected + (struct.pack(">i", 0) if version else b"")
+
+
+def test_an_old_produce_that_is_cut_is_refused() -> None:
+    for size in range(4, 24):
+        body = struct.pack(">hiihsii", 1, 5, 1, 1, b"t", 1, 0)[:size]
+        assert isinstance(DECODER.decode(frame(0, 0, body)), Rejection), size
 
 
 def test_a_refusal_is_one_line_and_a_flood_of_them_is_counted() -> None:

@@ -8,6 +8,9 @@ from kraft_wire.node.outputs import Peer, Reply
 from kraft_wire.sim.disk.files import SimFileSystem
 from tests.broker.groups.node_door import NodeDoor
 
+OLD_PRODUCE = struct.pack(">hiihsiii", 1, 5, 1, 1, b"t", 1, 0, 0)
+"""acks, timeout, one topic `t`, one partition with no bytes of records."""
+
 
 class Door(NodeDoor):
     """Keeps the lines about versions."""
@@ -25,12 +28,12 @@ class Door(NodeDoor):
         self.node.outputs.clear()
 
 
-def line(version: int) -> tuple[str, dict[str, object]]:
+def line(api: str, version: int) -> tuple[str, dict[str, object]]:
     """The line of one refused request."""
     fields = {
         "client": "10.0.0.9:53114",
         "listener": "PLAINTEXT",
-        "api": "ApiVersions",
+        "api": api,
         "version": version,
         "client_id": "old",
         "reason": "UNSUPPORTED_VERSION",
@@ -38,19 +41,21 @@ def line(version: int) -> tuple[str, dict[str, object]]:
     return "version_refused", fields
 
 
-def test_refused_version_of_api_versions_is_logged() -> None:
+def test_refused_versions_of_api_versions_and_produce_are_logged() -> None:
     door = Door(SimFileSystem())
     door.send_frame(18, 77, b"\0")
-    assert door.lines == [line(77)]
+    door.send_frame(0, 2, OLD_PRODUCE)
+    assert door.lines == [line("ApiVersions", 77), line("Produce", 2)]
 
 
-def test_flood_of_one_address_is_ten_lines_a_second_and_a_count() -> None:
+def test_flood_of_one_address_and_api_is_ten_lines_a_second_and_a_count() -> None:
     door = Door(SimFileSystem(), now_ms=2_000)
     for _ in range(25):
-        door.send_frame(18, 77, b"\0")
-    door.send_frame(18, 78, b"\0", host="10.0.0.8")
-    assert door.lines[:10] == [line(77)] * 10
-    assert [fields["client"] for _, fields in door.lines[10:]] == ["10.0.0.8:53114"]
+        door.send_frame(0, 0, OLD_PRODUCE)
+    door.send_frame(18, 77, b"\0")
+    door.send_frame(0, 0, OLD_PRODUCE, host="10.0.0.8")
+    assert door.lines[:11] == [line("Produce", 0)] * 10 + [line("ApiVersions", 77)]
+    assert [fields["client"] for _, fields in door.lines[11:]] == ["10.0.0.8:53114"]
     door.node.tick(3_000, door.wall_ms + 1_000)
-    hidden = {"client": "10.0.0.9", "api": "ApiVersions", "count": 15}
-    assert door.lines[11:] == [("version_refused_suppressed", hidden)]
+    hidden = {"client": "10.0.0.9", "api": "Produce", "count": 15}
+    assert door.lines[12:] == [("version_refused_suppressed", hidden)]

@@ -1,8 +1,8 @@
 """Log lines about requests whose version is refused by an answer: the connection stays open.
 
-These are ApiVersions of an unknown version (`decoding`). A client that repeats such requests cannot
-fill the disk with log lines. Not here: versions that close the connection; their line is
-`rejected`.
+These are ApiVersions of an unknown version and Produce 0 to 2 (`decoding`). A client that repeats
+such requests cannot fill the disk with log lines. Not here: versions that close the connection,
+whose line is `rejected`.
 """
 
 from kraft_wire.broker.log_line_limiter import LogLineLimiter
