@@ -171,6 +171,8 @@ def changed_frames(heard: tuple[int, int, bytes]) -> Iterator[tuple[str, bytes]]
     api_key, version, frame = heard
     kind = response_class(api_key)
     correlation_id, at = parse_response_header(frame, api_key, version)
+    if version < kind.MIN_VERSION:
+        return  # a refusal of a version that has no class
     message, end = kind.decode(frame, version, at)
     assert end == len(frame), kind
     head = encode_response_header(api_key, version, correlation_id)
