@@ -14,7 +14,7 @@ from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.offset_checks import check_commit
-from kraft_wire.broker.groups.group_types import GroupType
+from kraft_wire.broker.groups.group_types import GroupType, OtherGroup
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, OFFSET_BYTES
 from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import offset_record
@@ -123,15 +123,8 @@ def _validate_commit(
     group_id = request.group_id
     generation_id = request.generation_id_or_member_epoch
     other = shard.other_groups.get(group_id)
-    if isinstance(other, ConsumerGroup):
-        named = _with_short_metadata(shard, topics)
-        return check_commit(other, request, named, api_version, is_transactional=False)
-    if isinstance(other, StreamsGroup):
-        named = _with_short_metadata(shard, topics)
-        return check_streams_commit(other, request, named, api_version, is_transactional=False)
     if other is not None:
-        assert other.kind is GroupType.SHARE, other.kind
-        return ErrorCode.GROUP_ID_NOT_FOUND
+        return _validate_other(shard, other, request, topics, api_version, is_transactional=False)
     group = shard.groups.get(group_id)
     if group is None:
         if generation_id >= 0:
@@ -162,15 +155,8 @@ def _validate_transactional(
         generation_id == -1 and not request.member_id and request.group_instance_id is None
     )
     other = shard.other_groups.get(group_id)
-    if isinstance(other, ConsumerGroup):
-        named = _with_short_metadata(shard, topics)
-        return check_commit(other, request, named, api_version, is_transactional=True)
-    if isinstance(other, StreamsGroup):
-        named = _with_short_metadata(shard, topics)
-        return check_streams_commit(other, request, named, api_version, is_transactional=True)
     if other is not None:
-        assert other.kind is GroupType.SHARE, other.kind
-        return ErrorCode.GROUP_ID_NOT_FOUND
+        return _validate_other(shard, other, request, topics, api_version, is_transactional=True)
     group = shard.groups.get(group_id)
     if group is None:
         if generation_id >= 0:
@@ -203,6 +189,27 @@ def _validate_committer(group: ClassicGroup, request: OffsetCommitRequest) -> Er
         # The member is right about its generation, but has no assignment in it yet.
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
+
+
+def _validate_other(
+    shard: GroupShard,
+    other: OtherGroup,
+    request: OffsetCommitRequest,
+    topics: Sequence[OffsetCommitRequestTopic],
+    api_version: int,
+    *,
+    is_transactional: bool,
+) -> ErrorCode:
+    """Check the committer against a group that is not of the classic kind."""
+    named = _with_short_metadata(shard, topics)
+    if isinstance(other, ConsumerGroup):
+        return check_commit(other, request, named, api_version, is_transactional=is_transactional)
+    if isinstance(other, StreamsGroup):
+        return check_streams_commit(
+            other, request, named, api_version, is_transactional=is_transactional
+        )
+    assert other.kind is GroupType.SHARE, other.kind
+    return ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def _with_short_metadata(
