@@ -13,6 +13,9 @@ from random import Random
 from typing import Final
 
 from kraft_wire.wire.frame import frame_prefix
+from kraft_wire.wire.generated.add_partitions_to_txn import AddPartitionsToTxnResponse
+from kraft_wire.wire.generated.api_versions import ApiVersionsResponse
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import encode_response_header, parse_response_header
 from kraft_wire.wire.message import Message
@@ -24,15 +27,22 @@ _SHARE: Final = 0.4
 """Of the responses while it lasts."""
 _LISTS_SHARE: Final = 0.7
 """Of those that have both lists and errors."""
-_LEFT_ALONE: Final = frozenset({18})
-"""ApiVersions: what a node once took from it holds for the whole connection, as in Kafka."""
-_ODD_ERRORS: Final = (6, 7, 14, 41, -1, 9_999)
-"""NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, COORDINATOR_LOAD_IN_PROGRESS, NOT_CONTROLLER,
-UNKNOWN_SERVER_ERROR, and one of a release to come."""
-_PASSED_ON: Final = 24
-"""AddPartitionsToTxn: a leader gives its error to the producer, as in 4.3.1."""
-_PASSED_ON_ERRORS: Final = (14, 16)
-"""COORDINATOR_LOAD_IN_PROGRESS and NOT_COORDINATOR, which producers retry."""
+_LEFT_ALONE: Final = ApiVersionsResponse.API_KEY
+"""What a node once took from it holds for the whole connection, as in Kafka."""
+_UNKNOWN_ERROR: Final = 9_999
+"""Of a release to come."""
+_ODD_ERRORS: Final = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    _UNKNOWN_ERROR,
+)
+_PASSED_ON: Final = AddPartitionsToTxnResponse.API_KEY
+"""A leader gives its error to the producer, as in 4.3.1."""
+_PASSED_ON_ERRORS: Final = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+"""Producers retry these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,7 @@ class OddAnswers:
 
     def changed(self, node_id: int, now_us: int, data: bytes, api_key: int, version: int) -> bytes:
         """Return a frame with its length, mostly as it is, as a node sends it to another one."""
-        if now_us >= self._until_us.get(node_id, 0) or api_key in _LEFT_ALONE:
+        if now_us >= self._until_us.get(node_id, 0) or api_key == _LEFT_ALONE:
             return data
         if self._random.random() >= _SHARE:
             return data

@@ -90,13 +90,11 @@ def _options(arguments: Sequence[str] | None) -> Namespace:
 
 def _list_unexecuted(options: Namespace, say: Callable[[str], None]) -> None:
     """Print place, function and first line of each block in which any bug would live."""
-    known = coverage_map.CoverageMap()
     paths = [one for one in coverage_map.product_files() if is_within(one, _packages(options))]
-    for path in paths:
-        source = source_of(path)
-        lines = source.splitlines()
-        for block in known.unexecuted(path, source):
-            say(f"{path}:{block.first} {block.function}: {lines[block.first - 1].strip()}")
+    sources = {one: source_of(one) for one in paths}
+    for block in coverage_map.CoverageMap().unexecuted(sources):
+        line = sources[block.path].splitlines()[block.first - 1].strip()
+        say(f"{block.path}:{block.first} {block.function}: {line}")
 
 
 def _packages(options: Namespace) -> set[str]:

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain
 from operator import or_
 from pathlib import Path
 from typing import TextIO
@@ -108,26 +109,25 @@ class CoverageMap:
         found |= {one.name: one for one in _own_tests(path, importing)}
         return list(found.values()) or importing
 
-    def unexecuted(self, path: str, source: str) -> list[Block]:
-        """Return the blocks of a module that neither a test nor a seed runs, in their order.
+    def unexecuted(self, sources: Mapping[str, str]) -> list[Block]:
+        """Return the blocks of modules, by path, that neither a test nor a seed runs, in order.
 
         Left out are functions that were edited since they were mapped, and bodies of `...`.
         """
         run, seen = set(), set()
         for name, table in self._tables.items():
             hits = reduce(or_, (row[2] | row[3] for row in self._rows if row[1] == name), 0)
-            for (of, _), blocks in table.items():
-                for index, block in blocks if of == path else ():
-                    seen.add(block.digest)
-                    if hits >> index & 1:
-                        run.add((block.digest, block.number))
-        lines = source.splitlines()
+            for index, block in chain.from_iterable(table.values()):
+                seen.add((block.path, block.digest))
+                if hits >> index & 1:
+                    run.add((block.path, block.digest, block.number))
         return [
             one
+            for path, source in sources.items()
             for one in blocks_of(path, source)
-            if one.digest in seen
-            and (one.digest, one.number) not in run
-            and not lines[one.first - 1].endswith("...")
+            if (path, one.digest) in seen
+            and (path, one.digest, one.number) not in run
+            and not source.splitlines()[one.first - 1].endswith("...")
         ]
 
     def own_tests(self, path: str) -> list[Judge]:

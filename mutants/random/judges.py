@@ -8,14 +8,10 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mutants.random.fork_server import Tell
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.plans.plan import Plan
 
 __all__ = ["LEFT_OUT", "run_seeds", "run_tests"]
 
@@ -26,21 +22,18 @@ _TIMEOUT_S = 60.0
 _SLOWER = 10
 """A test that takes so many times its time without a mutant hangs."""
 
-_QUORUMS = {
-    "quorum": (None, 2_000),
-    "membership": ("membership", 1_500),
-    "odd-quorum": ("odd-answers", 2_000),
+_KINDS: Mapping[str, tuple[str | None, int, int | None]] = {
+    "quorum": (None, 2_000, None),
+    "membership": ("membership", 1_500, None),
+    "odd-quorum": ("odd-answers", 2_000, None),
+    "cluster": (None, 4_000, 0),
+    "transactions": ("transactions", 4_000, 0),
+    "groups": ("groups", 4_000, 0),
+    "eligible-replicas": ("eligible-replicas", 4_000, 0),
+    "directories": ("directories", 4_000, 0),
+    "odd-cluster": ("odd-answers", 4_000, 0),
 }
-_CLUSTERS = {
-    "cluster": None,
-    "transactions": "transactions",
-    "groups": "groups",
-    "eligible-replicas": "eligible-replicas",
-    "directories": "directories",
-    "odd-cluster": "odd-answers",
-}
-"""Focus, and events, of the kinds of seeds."""
-_CLUSTER_EVENTS = 4_000
+"""Focus, events, and brokers (None: a quorum; 0: a number from the seed) of each kind of seed."""
 _SEED_TIMEOUT_S = 60
 
 
@@ -174,10 +167,11 @@ def run_seeds(
 ) -> None:
     """Run seeds until one fails; or all, where hits are noted.
 
-    Their kinds are those of `coverage_map.SEEDS`. Every step of a quorum is held against the model.
+    Their kinds are those of `_KINDS`. Every step of a quorum is held against the model.
     """
     import kraft_wire
     from kraft_wire.sim.judge.invariants import kinds_of
+    from kraft_wire.sim.runs.campaign import drawn
     from kraft_wire.sim.runs.run import run_plan
 
     assert str(Path.cwd()) in str(kraft_wire.__file__), "the package is not the copy's"
@@ -188,8 +182,9 @@ def run_seeds(
         started = time.monotonic()
         line: dict[str, object] = {"test": f"{kind}:{seed}", "outcome": "passed", "why": ""}
         try:
-            plan = _plan(kind, seed)
-            result = run_plan(plan, kinds=kinds_of(canary=False, model=kind in _QUORUMS))
+            focus, events, brokers = _KINDS[kind]
+            plan = drawn(seed, events=events, nodes=None, brokers=brokers, focus=focus)
+            result = run_plan(plan, kinds=kinds_of(canary=False, model=brokers is None))
             line["trace"] = result.trace_hash
             if result.failure is not None:
                 line["outcome"] = "failed"
@@ -203,12 +198,3 @@ def run_seeds(
         tell(line)
         if line["outcome"] == "failed" and took_hits is None:
             return
-
-
-def _plan(kind: str, seed: int) -> "Plan":
-    from kraft_wire.sim.runs.campaign import drawn
-
-    if kind in _QUORUMS:
-        focus, events = _QUORUMS[kind]
-        return drawn(seed, events=events, nodes=None, brokers=None, focus=focus)
-    return drawn(seed, events=_CLUSTER_EVENTS, nodes=None, brokers=0, focus=_CLUSTERS[kind])

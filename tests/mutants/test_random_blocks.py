@@ -98,5 +98,6 @@ def test_what_nothing_runs_is_listed(tmp_path: Path) -> None:
     entry = {"file": "t", "digest": "d", "table": "b", "rows": [test]}
     (tmp_path / "map.jsonl").write_text(json.dumps(entry) + "\n")
     known = CoverageMap(tmp_path)
-    assert [(one.function, one.first) for one in known.unexecuted("m.py", source)] == [("f", 3)]
-    assert known.unexecuted("m.py", source.replace("return 1", "return 3")) == []
+    found = known.unexecuted({"m.py": source})
+    assert [(one.function, one.first) for one in found] == [("f", 3)]
+    assert known.unexecuted({"m.py": source.replace("return 1", "return 3")}) == []

@@ -6,8 +6,8 @@ from kraft_wire.node.config.sources import is_number_up_to
 
 __all__ = ["CannotRun", "check_focus", "seed_range"]
 
-_OF_QUORUMS: Final = ("membership", "odd-answers")
-_OF_CLUSTERS: Final = ("transactions", "groups", "eligible-replicas", "directories", "odd-answers")
+_OF_CLUSTERS: Final = ("transactions", "groups", "eligible-replicas", "directories")
+_KNOWN: Final = ("membership", *_OF_CLUSTERS, "odd-answers")
 _SEED_MAX: Final = (1 << 63) - 1
 _SEEDS_MAX: Final = 10_000_000
 
@@ -18,12 +18,11 @@ class CannotRun(Exception):
 
 def check_focus(focus: str | None, brokers: int | None) -> None:
     """Raise CannotRun for an unknown --focus, or one that does not go with --brokers as it is."""
-    if focus not in (None, *_OF_QUORUMS, *_OF_CLUSTERS):
-        known = ", ".join(dict.fromkeys((*_OF_QUORUMS, *_OF_CLUSTERS)))
-        raise CannotRun(f"--focus {focus}: expected one of {known}")
+    if focus is not None and focus not in _KNOWN:
+        raise CannotRun(f"--focus {focus}: expected one of {', '.join(_KNOWN)}")
     if focus == "membership" and brokers is not None:
         raise CannotRun("--focus membership excludes --brokers")
-    if focus in _OF_CLUSTERS and focus not in _OF_QUORUMS and brokers is None:
+    if focus in _OF_CLUSTERS and brokers is None:
         raise CannotRun(f"--focus {focus} needs --brokers")
 
 

@@ -104,7 +104,9 @@ class MoveWatch:
         match request:
             case ElectLeadersRequest(topic_partitions=[one]):
                 name = one.topic
-            case AlterPartitionReassignmentsRequest(topics=[one]) if not one.partitions[0].replicas:
+            case AlterPartitionReassignmentsRequest(topics=[one]):
+                if one.partitions[0].replicas is not None:
+                    return None  # no cancellation
                 name = one.name
             case _:
                 return None
