@@ -1,7 +1,7 @@
 """Read the schemas out of a release's jars and write them under `schemas/` as bare facts.
 
-The schemas lie inside the jars as `.../message/<Name>.json` and `.../metadata/<Name>.json`. Error
-names and codes are in no schema: a Java program of a few lines (`java/ErrorCodes.java`, run in
+The schemas lie inside the jars as `.../message/<Name>.json` and `.../metadata/<Name>.json`. Errors
+are in no schema: a Java program of a few lines (`java/ErrorCodes.java`, run in
 place by `java`, which has to be on the path) prints them from the release's own enum. Jars come
 from Maven: `mvn dependency:copy-dependencies -DoutputDirectory=var/apache/4.3.1` in a folder with a
 POM that depends on org.apache.kafka:kafka_2.13:4.3.1.
@@ -99,7 +99,7 @@ def version_text(jars: list[Path]) -> str:
 
 
 def read_errors(jars: list[Path]) -> list[dict[str, object]]:
-    """Ask the release's own enum for its error names, codes and which of them are retriable."""
+    """Ask the release's own enum for its errors: name, code, whether retriable, default message."""
     program = Path(__file__).parent / "java" / "ErrorCodes.java"
     command = ["java", "-cp", ":".join(map(str, jars)), str(program)]
     try:
@@ -108,10 +108,10 @@ def read_errors(jars: list[Path]) -> list[dict[str, object]]:
         raise SchemaError("errors.json", "(java)", "java is not on the path") from error
     except subprocess.CalledProcessError as error:
         raise SchemaError("errors.json", "(java)", error.stderr.strip()) from error
-    rows = [line.split() for line in answer.stdout.splitlines()]
+    rows = [line.split("\t") for line in answer.stdout.splitlines()]
     errors: list[dict[str, object]] = [
-        {"name": name, "code": int(code), "retriable": retriable == "true"}
-        for name, code, retriable in rows
+        {"name": name, "code": int(code), "retriable": retriable == "true", "message": message}
+        for name, code, retriable, message in rows
     ]
     return sorted(errors, key=lambda error: int(str(error["code"])))
 

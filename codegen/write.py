@@ -90,9 +90,11 @@ def render_tree(schemas: Path) -> dict[str, str]:
     )
     tree["registry.py"] = environment.get_template("registry.py.j2").render(release=release)
     errors = read_text(schemas / "errors.json")
+    rows = json.loads(errors)
     tree["error_code.py"] = environment.get_template("error_code.py.j2").render(
         release=release,
-        errors=json.loads(errors),
+        errors=rows,
+        texts={row["name"]: json.dumps(row["message"]) for row in rows},
         sha256=hashlib.sha256(errors.encode()).hexdigest(),
     )
     return tree

@@ -4,7 +4,7 @@ Raised inside a handler's checks and caught by the same handler, per topic or re
 never leaves the module that answers.
 """
 
-from typing import Final
+from typing import Final, Self
 
 from kraft_wire.wire.generated.error_code import ErrorCode
 
@@ -37,6 +37,11 @@ class Refusal(Exception):
         assert error is not ErrorCode.NONE
         self.error = error
         self.message = message if message is None else _shortened(message)
+
+    @classmethod
+    def of(cls, error: ErrorCode) -> Self:
+        """Return a refusal with Kafka's own message of the error."""
+        return cls(error, error.message)
 
 
 def _shortened(message: str) -> str:

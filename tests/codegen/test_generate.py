@@ -15,7 +15,9 @@ from codegen.spec import SchemaError
 from codegen.write import differences, render_tree, write_tree
 from tests.codegen.feature_modules import FEATURES
 
-ERRORS: list[dict[str, object]] = [{"name": "NONE", "code": 0, "retriable": False}]
+ERRORS: list[dict[str, object]] = [
+    {"name": "NONE", "code": 0, "retriable": False, "message": "NONE"}
+]
 
 
 @pytest.fixture

@@ -30,3 +30,9 @@ def test_every_error_of_the_release_is_that_error() -> None:
 def test_code_that_nobody_knows_is_an_unexpected_error(code: int) -> None:
     """As `org.apache.kafka.common.protocol.Errors.forCode`: never a success."""
     assert error_of(code) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_every_error_of_the_release_has_kafkas_message() -> None:
+    """The messages were printed by the release's own enum."""
+    for error in json.loads(SCHEMA.read_text()):
+        assert ErrorCode(error["code"]).message == error["message"]

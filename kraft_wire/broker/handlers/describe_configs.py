@@ -42,10 +42,6 @@ _LOGGER_RESOURCE: Final = 8
 """Of requests alone: log levels are in no record."""
 _ROOT_LOGGER: Final = "root"
 _NO_TYPE: Final = 0
-_UNKNOWN_RESOURCE: Final = (
-    "This most likely occurs because of a request being malformed by the client library or the "
-    "message was sent to an incompatible broker. See the broker logs for more details."
-)
 
 _MESSAGE_CHARACTERS_MAX: Final = 4_000
 """A message may quote a name that is as long as a string can be, and has to be one itself."""
@@ -85,7 +81,7 @@ def handle(
         )
         try:
             if not is_known:
-                raise _Refused(ErrorCode.INVALID_REQUEST, _UNKNOWN_RESOURCE)
+                raise _Refused(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.message)
             if room <= 0:
                 raise _Refused(ErrorCode.INVALID_REQUEST, _TOO_MANY)
             result.configs = _described(broker, request, resource)

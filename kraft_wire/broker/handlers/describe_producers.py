@@ -57,7 +57,8 @@ def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
     partition = broker.partition(topic, index)
     known = broker.image.topic(topic)
     if known is None:
-        return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN_TOPIC_MESSAGE)
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return _refused(index, error, error.message)  # only this is explained in words, as by Kafka
     if index not in known.partitions:
         return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if partition is not None and partition.offline:
@@ -85,7 +86,3 @@ def _active(partition: Partition) -> list[ProducerState]:
 
 def _refused(index: int, error: ErrorCode, message: str | None = None) -> PartitionResponse:
     return PartitionResponse(partition_index=index, error_code=error, error_message=message)
-
-
-_UNKNOWN_TOPIC_MESSAGE: Final = "This server does not host this topic-partition."
-"""Only an unknown topic is explained in words, as by Kafka."""

@@ -36,29 +36,6 @@ __all__ = ["handle"]
 
 _NOT_KNOWN: Final = -1
 _ANY_LEADER: Final = LeaderEpoch(0)
-_MESSAGES: Final = {
-    ErrorCode.UNKNOWN_SERVER_ERROR: (
-        "The server experienced an unexpected error when processing the request."
-    ),
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
-    ErrorCode.LEADER_NOT_AVAILABLE: (
-        "There is no leader for this topic-partition as we are in the middle of a leadership"
-        " election."
-    ),
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: (
-        "For requests intended only for the leader, this error indicates that the broker is not the"
-        " current leader. For requests intended for any replica, this error indicates that the"
-        " broker is not a replica of the topic partition."
-    ),
-    ErrorCode.NETWORK_EXCEPTION: "The server disconnected before a response was received.",
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
-    ErrorCode.KAFKA_STORAGE_ERROR: "Disk error when trying to access log file on the disk.",
-    ErrorCode.OFFSET_NOT_AVAILABLE: (
-        "The leader high watermark has not caught up from a recent leader election so the offsets"
-        " cannot be guaranteed to be monotonically increasing."
-    ),
-}
-"""Kafka's message of each error with which a leader, or none, answers."""
 
 
 class _Named(NamedTuple):
@@ -191,7 +168,7 @@ def _partition(
         return DescribeShareGroupOffsetsResponsePartition(
             partition_index=number,
             error_code=end.error,
-            error_message=_MESSAGES.get(end.error, end.error.name),
+            error_message=end.error.message,
         )
     answer.lag = end.offset - start
     return answer

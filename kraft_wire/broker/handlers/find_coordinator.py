@@ -39,12 +39,6 @@ _TRANSACTION: Final = 1
 _SHARE: Final = 2
 _SHARE_FROM: Final = 6
 
-_MESSAGES: Final[dict[ErrorCode, str]] = {
-    ErrorCode.NONE: "NONE",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    ErrorCode.INVALID_REQUEST: "No coordinator of this type is served here.",
-}
-
 
 class _Found(NamedTuple):
     """A coordinator's address, or the error."""
@@ -69,7 +63,7 @@ def handle(
         found = _find(broker, context, request.key_type, request.key)
         return FindCoordinatorResponse(
             error_code=found.error,
-            error_message=found.message or _MESSAGES[found.error],
+            error_message=found.message or found.error.message,
             node_id=found.node_id,
             host=found.host,
             port=found.port,
@@ -99,7 +93,7 @@ def _find(broker: "Broker", context: RequestContext, key_type: int, key: str) ->
         return _coordinator_of(broker, context, broker.share_states.coordinator, key)
     if key_type not in (_GROUP, _TRANSACTION):
         error = ErrorCode.INVALID_REQUEST
-        return _Found(error, message=None if key_type == _SHARE else _MESSAGES[error])
+        return _Found(error, message=None if key_type == _SHARE else error.message)
     coordinator = broker.groups if key_type == _GROUP else broker.transactions
     return _coordinator_of(broker, context, coordinator, key)
 

@@ -59,7 +59,7 @@ _FENCING_ERRORS: Final = (
 """After these a share partition is of no use any more; the next fetch loads it again."""
 NOT_HOSTED: Final = Outcome(
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    "This server does not host this topic-partition.",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message,
 )
 
 

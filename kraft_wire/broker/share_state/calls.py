@@ -14,7 +14,7 @@ from kraft_wire.broker.share_persister import (
 from kraft_wire.model import LeaderEpoch
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["ERROR_WORDS", "CallKind", "StateCall", "StateCallback", "refusal"]
+__all__ = ["CallKind", "StateCall", "StateCallback", "refusal"]
 
 StateCallback: TypeAlias = Callable[[PersisterResult, ClockReading], None]
 """Called once with the result; it may come before the call returns."""
@@ -39,27 +39,6 @@ class StateCall(NamedTuple):
     """What `SharePersister` takes for each share partition."""
 
 
-ERROR_WORDS = {
-    ErrorCode.UNKNOWN_SERVER_ERROR: (
-        "The server experienced an unexpected error when processing the request."
-    ),
-    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: (
-        "The coordinator is loading and hence can't process requests."
-    ),
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
-    ErrorCode.FENCED_LEADER_EPOCH: (
-        "The leader epoch in the request is older than the epoch on the broker."
-    ),
-    ErrorCode.FENCED_STATE_EPOCH: (
-        "The share coordinator rejected the request because the share-group state epoch did not"
-        " match."
-    ),
-}
-"""Kafka's message of each error."""
-
-
 def refusal(error: ErrorCode) -> PersisterResult:
     """Return an error with Kafka's message."""
-    return PersisterResult(error, ERROR_WORDS[error])
+    return PersisterResult(error, error.message)

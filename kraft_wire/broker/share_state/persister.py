@@ -29,7 +29,7 @@ from kraft_wire.broker.share_persister import (
     SharePartitionKey,
     ShareStateWrite,
 )
-from kraft_wire.broker.share_state.calls import ERROR_WORDS, CallKind, StateCall, StateCallback
+from kraft_wire.broker.share_state.calls import CallKind, StateCall, StateCallback
 from kraft_wire.broker.share_state.coordinator_keys import state_partition
 from kraft_wire.broker.share_state.coordinator_queue import CoordinatorQueue
 from kraft_wire.broker.share_state.pending_call import PendingCall, PendingWrites
@@ -242,7 +242,7 @@ class CoordinatedPersister:
         if error is ErrorCode.NONE:
             self._finish(call, result, at)
         elif error not in _RETRIED:
-            words = words or ERROR_WORDS.get(error, error.name)
+            words = words or error.message
             self._finish(call, PersisterResult(error, f"Error in {name}. {words}"), at)
         elif call.tries < _TRIES_MAX:
             self._rest(call, call.tries, at)

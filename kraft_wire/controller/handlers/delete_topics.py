@@ -107,9 +107,10 @@ def _named_by_id_and_name(controller: Controller, states: list[DeleteTopicState]
 def _check_enabled(controller: Controller, version: int) -> None:
     if controller.settings.boolean("delete.topic.enable"):
         return
+    words = ErrorCode.TOPIC_DELETION_DISABLED.message
     if version < _DELETION_DISABLED_FROM:
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
-    raise Refusal(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    raise Refusal(ErrorCode.TOPIC_DELETION_DISABLED, words)
 
 
 def _check_state(state: DeleteTopicState, count: int) -> None:
@@ -130,12 +131,10 @@ def _find(controller: Controller, state: DeleteTopicState) -> TopicImage:
     if state.name is None:
         topic = controller.image.topic_by_id(state.topic_id)
         if topic is None:
-            words = "This server does not host this topic ID."
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, words)
+            raise Refusal.of(ErrorCode.UNKNOWN_TOPIC_ID)
         assert topic.topic_id == state.topic_id
         return topic
     topic = controller.image.topic(state.name)
     if topic is None:
-        words = "This server does not host this topic-partition."
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+        raise Refusal.of(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return topic

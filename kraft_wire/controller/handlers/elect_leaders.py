@@ -27,19 +27,6 @@ from kraft_wire.wire.generated.partition_change_record import PartitionChangeRec
 __all__ = ["handle", "refuse"]
 
 _ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
-_NOT_NEEDED: Final = (
-    ErrorCode.ELECTION_NOT_NEEDED,
-    "Leader election not needed for topic partition.",
-)
-_NO_PREFERRED: Final = (
-    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
-    "The preferred leader was not available.",
-)
-_NO_ELIGIBLE: Final = (
-    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-    "Eligible topic partition leaders are not available.",
-)
-"""Errors in the words of 4.3.1, which clients show to people."""
 
 
 class _Answer(ElectLeadersResponse):
@@ -145,10 +132,12 @@ def _elected(
     is_led_by_first = partition.leader == partition.replicas[0]
     is_led = partition.leader != NO_LEADER
     if is_led_by_first or (is_led and not is_preferred):
-        raise Refusal(*_NOT_NEEDED)
+        raise Refusal.of(ErrorCode.ELECTION_NOT_NEEDED)
     elections = Elections.of(controller.image, topic, controller.settings)
     record = PartitionChange(elections, partition, election=election).record()
     if record is None:
-        raise Refusal(*(_NO_PREFERRED if is_preferred else _NO_ELIGIBLE))
+        if is_preferred:
+            raise Refusal.of(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+        raise Refusal.of(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
     assert isinstance(record.record, PartitionChangeRecord), record
     return record

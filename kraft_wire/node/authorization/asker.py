@@ -17,20 +17,12 @@ from kraft_wire.metadata.authorizer.standard_authorizer import StandardAuthorize
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.node.authorization.audit import Audit, Who
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["NO_OPERATIONS", "REFUSED_WORDS", "Asked", "Asker", "Finish", "Passed", "Verdict"]
+__all__ = ["NO_OPERATIONS", "Asked", "Asker", "Finish", "Passed", "Verdict"]
 
 NO_OPERATIONS: Final = -(2**31)
 """`authorized_operations` of an answer if the request does not include them (KIP-430)."""
-
-REFUSED_WORDS: Final[Mapping[ErrorCode, str]] = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
-}
-"""Kafka's message of a refusal, for answers with a field for it."""
 
 
 class Asker:

@@ -11,7 +11,7 @@ from kraft_wire.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Verdict
+from kraft_wire.node.authorization.asker import Asked, Verdict
 from kraft_wire.node.authorization.splitting import with_refused
 from kraft_wire.wire.generated.alter_configs import (
     AlterConfigsRequest,
@@ -89,7 +89,7 @@ def _changed(
 def _refused(kind: Callable[..., ResultT], resource: _Resource, error: ErrorCode) -> ResultT:
     return kind(
         error_code=error,
-        error_message=REFUSED_WORDS[error],
+        error_message=error.message,
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )

@@ -2,7 +2,7 @@
 
 from typing import Final, cast
 
-from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Passed, Verdict
+from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
 from kraft_wire.node.authorization.splitting import finishing
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
@@ -17,7 +17,6 @@ __all__ = ["find_coordinator"]
 _SEVERAL_KEYS_FROM: Final = 4
 _SHARE_FROM: Final = 6
 _GROUP, _TRANSACTION, _SHARE = range(3)
-_NO_TRANSACTION: Final = "Transactional Id authorization failed."
 
 
 def find_coordinator(asked: Asked) -> Verdict:
@@ -47,15 +46,14 @@ def find_coordinator(asked: Asked) -> Verdict:
 
 
 def _one(error: ErrorCode) -> FindCoordinatorResponse:
-    words = REFUSED_WORDS.get(error, _NO_TRANSACTION)
-    return FindCoordinatorResponse(error_code=error, error_message=words, node_id=-1, port=-1)
+    return FindCoordinatorResponse(
+        error_code=error, error_message=error.message, node_id=-1, port=-1
+    )
 
 
 def _of_all(request: FindCoordinatorRequest, error: ErrorCode) -> FindCoordinatorResponse:
     return FindCoordinatorResponse(
-        coordinators=[
-            _unknown(key, error, REFUSED_WORDS[error]) for key in request.coordinator_keys
-        ]
+        coordinators=[_unknown(key, error, error.message) for key in request.coordinator_keys]
     )
 
 

@@ -33,8 +33,8 @@ __all__ = [
     "describe_share_group_offsets",
 ]
 
-_GROUP = Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")
-_TOPIC = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+_GROUP = Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED.message)
+_TOPIC = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)
 
 
 def alter_share_group_offsets(asked: Asked) -> Verdict:

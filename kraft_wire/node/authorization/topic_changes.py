@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Final, cast
 
 from kraft_wire.model import ZERO_UUID
-from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Passed, Verdict
+from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
 from kraft_wire.node.authorization.splitting import finishing, split, with_refused
 from kraft_wire.settings.topic_names import METADATA_TOPIC
 from kraft_wire.wire.generated.create_partitions import (
@@ -149,5 +149,5 @@ def _refused(name: str | None, state: DeleteTopicState) -> DeletableTopicResult:
         name=name,
         topic_id=state.topic_id,
         error_code=_REFUSED,
-        error_message=REFUSED_WORDS[_REFUSED],
+        error_message=_REFUSED.message,
     )

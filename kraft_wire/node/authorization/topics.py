@@ -2,7 +2,7 @@
 
 from typing import Final, cast
 
-from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Verdict
+from kraft_wire.node.authorization.asker import Asked, Verdict
 from kraft_wire.node.authorization.splitting import split, with_refused
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.delete_records import (
@@ -111,7 +111,7 @@ def describe_producers(asked: Asked) -> Verdict:
                 PartitionResponse(
                     partition_index=index,
                     error_code=_REFUSED,
-                    error_message=REFUSED_WORDS[_REFUSED],
+                    error_message=_REFUSED.message,
                 )
                 for index in topic.partition_indexes
             ],

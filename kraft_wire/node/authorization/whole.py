@@ -10,7 +10,7 @@ from kraft_wire.apis.registry import APIS
 from kraft_wire.apis.rights import ResourceType
 from kraft_wire.broker.handlers.fetch import refuse as refuse_fetch
 from kraft_wire.controller.requests import refuse
-from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Passed, Verdict
+from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
 from kraft_wire.node.authorization.share_states import (
     refuse_share_state,
     requests_share_state,
@@ -86,9 +86,8 @@ def transaction(asked: Asked) -> Verdict:
 
 def refused(request: Message, error: ErrorCode, version: int) -> Message:
     """Return an answer of only an error to a request, in Kafka's form (`getErrorResponse`)."""
-    words = REFUSED_WORDS.get(error)
     if APIS[request.API_KEY].owner is Owner.CONTROLLER:
-        return refuse(request, error, words)
+        return refuse(request, error, error.message)
     match request:
         case AlterReplicaLogDirsRequest():
             return _moves(request, error)
@@ -107,9 +106,9 @@ def refused(request: Message, error: ErrorCode, version: int) -> Message:
         case FetchRequest():
             return refuse_fetch(request, error, version)
     if requests_share_state(request):
-        return refuse_share_state(request, error, words)
+        return refuse_share_state(request, error, error.message)
     answer = response_class(request.API_KEY)()
-    _set_error(answer, error, words)
+    _set_error(answer, error)
     if isinstance(answer, JoinGroupResponse):
         answer.generation_id = -1
         answer.protocol_name = None if version >= _PROTOCOL_NULLABLE_FROM else ""
@@ -118,7 +117,7 @@ def refused(request: Message, error: ErrorCode, version: int) -> Message:
     return answer
 
 
-def _set_error(answer: Message, error: ErrorCode, words: str | None) -> None:
+def _set_error(answer: Message, error: ErrorCode) -> None:
     """Set the common fields of answers: a top-level error code, and a message."""
     assert "error_code" in answer.field_names, answer.NAME
     setattr(answer, "error_code", error)  # noqa: B010  # of several classes
@@ -126,7 +125,7 @@ def _set_error(answer: Message, error: ErrorCode, words: str | None) -> None:
         if name in answer.field_names:
             setattr(answer, name, -1)
     if "error_message" in answer.field_names:
-        setattr(answer, "error_message", words)  # noqa: B010  # as above
+        setattr(answer, "error_message", error.message)  # noqa: B010  # as above
 
 
 def _moves(request: AlterReplicaLogDirsRequest, error: ErrorCode) -> AlterReplicaLogDirsResponse:

@@ -40,14 +40,6 @@ UNORDERED = {
 """Lists that Apache's broker takes out of a hash table, and the field that orders them here."""
 
 
-WORDED = {
-    "This most likely occurs because of a request being malformed by the client library or the "
-    "message was sent to an incompatible broker. See the broker logs for more details.": "invalid",
-    "No coordinator of this type is served here.": "invalid",
-}
-"""Sentences that two brokers may word differently, and what they say."""
-
-
 class Drawn:
     """The names that one broker drew; gives answers a form in which they can be compared."""
 
@@ -82,7 +74,7 @@ class Drawn:
         return value
 
     def _word(self, text: str) -> str:
-        return WORDED.get(text, self.words.get(text, text))
+        return self.words.get(text, text)
 
     def _number(self, drawn: str, kind: str) -> str:
         return self._numbers.setdefault(drawn, f"{kind} #{len(self._numbers)}")

@@ -48,7 +48,7 @@ Altered = Callable[[Sequence[AlteredTopic] | Refusal], None]
 
 _DONE = PersisterResult(ErrorCode.NONE)
 _UNKNOWN = PersisterResult(
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message
 )
 
 

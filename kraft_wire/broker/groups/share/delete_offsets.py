@@ -30,7 +30,6 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["DeletedTopic", "delete_offsets", "delete_state_of_group", "finish_deletion"]
 
-_UNKNOWN = "This server does not host this topic-partition."
 _NOTHING = "There is no offset information to delete."
 
 
@@ -158,7 +157,7 @@ def _to_delete(
         found = None if topic is None else known.initialized.get(topic.topic_id)
         if topic is None:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(DeletedTopic(name, None, error, _UNKNOWN))
+            refused.append(DeletedTopic(name, None, error, error.message))
         elif found is not None:
             state[topic.topic_id] = NamedPartitions(name, found.partitions)
         elif topic.topic_id in known.deleting:

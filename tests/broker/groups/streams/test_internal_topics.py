@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from kraft_wire.broker.groups.streams.topology.failures import GroupStatus
 from kraft_wire.broker.groups.streams.topology.internal_topics import (
     InternalTopicCreation,
@@ -58,7 +60,7 @@ class Heartbeats:
     def names(self) -> list[list[str]]:
         return [[topic.name for topic in request.topics] for request, _ in self.asked]
 
-    def answer(self, number: int, now_ms: int, **errors: str) -> None:
+    def answer(self, number: int, now_ms: int, **errors: str | None) -> None:
         """Let the controller answer a request: topics with these messages have failed."""
         request, answered = self.asked[number]
         results = [
@@ -100,6 +102,19 @@ def test_an_error_is_told_and_holds_back_the_next_request_for_two_heartbeats() -
     assert beats.beat("a", now_ms=100 + KEPT_MS - 1) == told
     assert beats.beat("a", now_ms=100 + KEPT_MS) == [(3, MISSING)]
     assert beats.names() == [["a", "b"], ["b"], ["a"]]
+
+
+@pytest.mark.parametrize("message", [None, ""])
+def test_an_error_without_words_has_kafkas_own(message: str | None) -> None:
+    """As `AutoTopicCreationManager.cacheTopicCreationErrorsFromResponse` of 4.3.1."""
+    beats = Heartbeats()
+    beats.beat("a")
+    beats.answer(0, 0, a=message)
+    ((_, detail),) = beats.beat("a")
+    assert detail == (
+        f"{MISSING}; Creation failed: a (Replication factor is below 1 or larger than the number of"
+        " available brokers.)."
+    )
 
 
 def test_three_errors_are_shown_and_the_others_counted() -> None:

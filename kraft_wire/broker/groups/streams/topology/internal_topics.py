@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from kraft_wire.broker.groups.streams.topology.failures import GroupStatus
 from kraft_wire.broker.metadata.topic_creation import ANSWER_WITHIN_MS, TopicCreation
 from kraft_wire.broker.ports import AskController
+from kraft_wire.wire.error_names import error_of
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsResponse
 from kraft_wire.wire.generated.streams_group_heartbeat import Status, StreamsGroupHeartbeatResponse
 
@@ -56,7 +57,7 @@ class InternalTopicCreation:
                 self._unanswered.remove(unanswered)
             for topic in response.topics:
                 if topic.error_code and topic.name is not None:
-                    message = topic.error_message or _text_of(topic.error_code)
+                    message = topic.error_message or error_of(topic.error_code).message
                     self._keep(topic.name, message, now_ms, errors_kept_ms)
 
         unanswered.names.extend(self._creation.send(wanted, now_ms, answered))
@@ -131,7 +132,3 @@ def _missing_topics_status(response: StreamsGroupHeartbeatResponse) -> Status | 
         if status.status_code == GroupStatus.MISSING_INTERNAL_TOPICS:
             return status
     return None
-
-
-def _text_of(error_code: int) -> str:
-    return f"Error {error_code}."
