@@ -133,8 +133,9 @@ def test_unknown_topic_id_is_refused_per_partition(leading: Leading) -> None:
 def test_isolation_level_that_does_not_exist_refuses_the_request(
     leading: Leading, version: int, topics: int
 ) -> None:
-    response = ask(leading, asked(0), version=version, isolation_level=2)
+    response = ask(leading, asked(0), version=version, isolation_level=2, session_id=7)
     assert response.error_code == (E.NONE if version < 7 else E.UNKNOWN_SERVER_ERROR)
+    assert response.session_id == 7  # FetchRequest.getErrorResponse
     assert len(response.responses) == topics
     codes = [each.error_code for topic in response.responses for each in topic.partitions]
     assert codes == [E.UNKNOWN_SERVER_ERROR] * topics

@@ -101,9 +101,12 @@ def _reads_any(broker: Broker, run: FetchRun) -> bool:
 
 
 def refuse(request: FetchRequest, error: ErrorCode, version: int) -> FetchResponse:
-    """Refuse a whole request; before topic ids, its partitions have the error too."""
+    """Refuse a whole request, in its session; before topic ids, its partitions have the error too.
+
+    `FetchRequest.getErrorResponse` of 4.3.1.
+    """
     if version >= _FIRST_TOPIC_ID_VERSION:
-        return FetchResponse(error_code=error)
+        return FetchResponse(error_code=error, session_id=request.session_id)
     topics = [
         FetchableTopicResponse(
             topic=topic.topic,
@@ -120,7 +123,7 @@ def refuse(request: FetchRequest, error: ErrorCode, version: int) -> FetchRespon
         for topic in request.topics
     ]
     top_level = error if version >= _FIRST_SESSION_VERSION else ErrorCode.NONE
-    return FetchResponse(error_code=top_level, responses=topics)
+    return FetchResponse(error_code=top_level, session_id=request.session_id, responses=topics)
 
 
 def _replica(request: FetchRequest, version: int) -> tuple[int, int]:
