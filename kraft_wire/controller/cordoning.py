@@ -12,13 +12,12 @@ from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.features import CORDONED_FROM
 from kraft_wire.metadata.image import BROKER_RESOURCE, MetadataImage
 from kraft_wire.settings.cordoning import CORDONED_KEY
+from kraft_wire.settings.definition import CONTROLS_AND_BLANK
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["check_cordoned"]
 
 _COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
-_CONTROLS_AND_BLANK: Final = "".join(map(chr, range(0x21)))
-"""What Java's `trim` removes."""
 
 
 def check_cordoned(
@@ -56,13 +55,13 @@ def check_cordoned(
 
 
 def _has_new_path(value: str | None, present: str | None) -> bool:
-    if value is None or not value.strip(_CONTROLS_AND_BLANK):
+    if value is None or not value.strip(CONTROLS_AND_BLANK):
         return False
     known = () if present is None else _members(present)
     return any(each not in known for each in _members(value))
 
 
 def _members(text: str) -> list[str]:
-    members = _COMMA.split(text.strip(_CONTROLS_AND_BLANK))
+    members = _COMMA.split(text.strip(CONTROLS_AND_BLANK))
     assert all("," not in each for each in members), members
     return members

@@ -16,6 +16,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 from kraft_wire.frozen import frozen
 
 __all__ = [
+    "CONTROLS_AND_BLANK",
     "REQUIRED",
     "AtLeast",
     "Between",
@@ -42,8 +43,13 @@ Importance: TypeAlias = Literal["high", "medium", "low"]
 
 
 _DURATION: Final = re.compile(
-    r"by_duration:P(?=.)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?", re.IGNORECASE
+    r"by_duration:(?i:P(?=.)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d{0,9})?S)?)?)", re.ASCII
 )
+
+_PAIR_OR_NOTHING: Final = re.compile(r"([0-9]+:[0-9]+)?")
+
+CONTROLS_AND_BLANK: Final = "".join(map(chr, range(0x21)))
+"""What Java's `trim` removes."""
 
 
 class ConfigKind(IntEnum):
@@ -94,8 +100,8 @@ REQUIRED: Final = Required.REQUIRED
 class Validator(Protocol):
     """A limit on a parsed value."""
 
-    def problem(self, value: ConfigValue) -> str | None:
-        """Return why the value is refused, in Kafka's words, or None if it is valid."""
+    def problem(self, name: str, value: ConfigValue) -> str | None:
+        """Return why the value of a key is refused, in Kafka's words, or None if it is valid."""
         ...
 
 
@@ -105,7 +111,7 @@ class AtLeast:
 
     low: int
 
-    def problem(self, value: ConfigValue) -> str | None:
+    def problem(self, name: str, value: ConfigValue) -> str | None:
         if value is None:
             return "Value must be non-null"
         assert isinstance(value, int | float), value
@@ -123,12 +129,15 @@ class Between:
     high: float
     exceptions: tuple[int, ...] = ()
 
-    def problem(self, value: ConfigValue) -> str | None:
+    def problem(self, name: str, value: ConfigValue) -> str | None:
         if value is None:
             return "Value must be non-null"
         assert isinstance(value, int | float), value
         if value in self.exceptions:
             return None
+        if self.exceptions and not self.low <= value <= self.high:
+            also = " or ".join(str(number) for number in self.exceptions)
+            return f"Value must be between {self.low} and {self.high} or equal to {also}"
         if value < self.low:
             return f"Value must be at least {self.low}"
         return f"Value must be no more than {self.high}" if value > self.high else None
@@ -145,7 +154,7 @@ class OneOf:
     choices: tuple[str, ...]
     ignore_case: bool = False
 
-    def problem(self, value: ConfigValue) -> str | None:
+    def problem(self, name: str, value: ConfigValue) -> str | None:
         assert value is None or isinstance(value, str), value
         folded = value.upper() if self.ignore_case and value is not None else value
         if folded in self.choices:
@@ -166,7 +175,7 @@ class ListOf:
     may_be_empty: bool = True
     may_be_null: bool = False
 
-    def problem(self, value: ConfigValue) -> str | None:
+    def problem(self, name: str, value: ConfigValue) -> str | None:
         if value is None:
             return None if self.may_be_null else "Configuration must not be null."
         assert isinstance(value, tuple), value
@@ -193,7 +202,7 @@ class NonEmpty:
 
     what: Literal["non-empty string", "non-null string", "non-empty list"] = "non-empty string"
 
-    def problem(self, value: ConfigValue) -> str | None:
+    def problem(self, name: str, value: ConfigValue) -> str | None:
         if self.what == "non-null string":
             return "Value must be non-null" if value is None else None
         if self.what == "non-empty list":
@@ -209,13 +218,13 @@ class NonEmpty:
 class OffsetReset:
     """Where a share group without state begins: a name, or a duration before now (KIP-932)."""
 
-    def problem(self, value: ConfigValue) -> str | None:
+    def problem(self, name: str, value: ConfigValue) -> str | None:
         assert isinstance(value, str), value
         if value in ("latest", "earliest") or _DURATION.fullmatch(value):
             return None
         return (
-            "Invalid value. Supported values are latest, earliest and by_duration:<duration>, "
-            "the duration in ISO-8601 form and not negative"
+            f"Invalid value `{value}` for configuration {name}. The value must be either "
+            "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
         )
 
     def __str__(self) -> str:
@@ -226,19 +235,15 @@ class OffsetReset:
 class ThrottledReplicas:
     """`partition:broker` pairs, or `*` for all (KIP-73)."""
 
-    def problem(self, value: ConfigValue) -> str | None:
+    def problem(self, name: str, value: ConfigValue) -> str | None:
         assert isinstance(value, tuple), value
-        if value in ((), ("*",)) or all(self._is_pair(member) for member in value):
+        members = [member.strip(CONTROLS_AND_BLANK) for member in value]
+        if "".join(members) == "*" or all(map(_PAIR_OR_NOTHING.fullmatch, members)):
             return None
         return (
-            "value must be the literal '*' or a list of replicas in the following format: "
+            f"{name} must be the literal '*' or a list of replicas in the following format: "
             "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
         )
-
-    @staticmethod
-    def _is_pair(member: str) -> bool:
-        partition, colon, broker = member.strip().partition(":")
-        return bool(colon) and partition.isdecimal() and broker.isdecimal()
 
     def __str__(self) -> str:
         return "[partitionId]:[brokerId],[partitionId]:[brokerId],..."

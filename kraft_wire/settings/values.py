@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from kraft_wire.settings.definition import (
+    CONTROLS_AND_BLANK,
     REQUIRED,
     ConfigKey,
     ConfigKind,
@@ -27,15 +28,16 @@ __all__ = [
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DOUBLE: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
-_COMMA: Final = re.compile(r"\s*,\s*")
+_COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
 _BITS: Final = {ConfigKind.SHORT: 16, ConfigKind.INT: 32, ConfigKind.LONG: 64}
 
 
 class InvalidConfigValue(ValueError):
     """A value that a key does not take; the text names value, key and reason as Kafka does."""
 
-    def __init__(self, name: str, value: object, reason: str) -> None:
-        super().__init__(f"Invalid value {value} for configuration {name}: {reason}")
+    def __init__(self, name: str, value: object, reason: str, words: str | None = None) -> None:
+        """`words` is the whole text, where Kafka's does not show the value."""
+        super().__init__(words or f"Invalid value {value} for configuration {name}: {reason}")
         self.name = name
         self.value = value
         self.reason = reason
@@ -43,14 +45,33 @@ class InvalidConfigValue(ValueError):
 
 def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
     """Parse and check a text; InvalidConfigValue has the reason."""
-    value = None if text is None else _parse_text(key, text.strip())
+    value = None if text is None else _parse_text(key, text)
     if isinstance(value, tuple) and isinstance(key.valid, ListOf):
         value = tuple(dict.fromkeys(value))  # Kafka drops duplicates instead of refusing them
-    problem = key.valid.problem(value) if key.valid is not None else None
+    problem = key.valid.problem(key.name, value) if key.valid is not None else None
     if problem is not None:
-        shown = text if isinstance(value, tuple) or value is None else format_value(value)
-        raise InvalidConfigValue(key.name, shown, problem)
+        raise _refusal(key, text, value, problem)
     return value
+
+
+def _refusal(
+    key: ConfigKey, text: str | None, value: ConfigValue, problem: str
+) -> InvalidConfigValue:
+    """Return the refusal of a value by its limit: lists have words of their own."""
+    assert problem, key.name
+    if not isinstance(value, tuple):
+        return InvalidConfigValue(key.name, format_value(value), problem)
+    if not isinstance(key.valid, ListOf):
+        return InvalidConfigValue(key.name, f"[{', '.join(value)}]", problem)
+    choices = key.valid.choices
+    unknown = next((each for each in value if each and choices and each not in choices), None)
+    if all(value) and unknown is not None:
+        return InvalidConfigValue(key.name, unknown, problem)
+    words = f"Configuration '{key.name}' values must not be empty."
+    if not value:
+        meant = str(key.valid) or "any non-empty value"
+        words = f"Configuration '{key.name}' must not be empty. Valid values include: {meant}"
+    return InvalidConfigValue(key.name, text, problem, words)
 
 
 def default_value(key: ConfigKey) -> ConfigValue:
@@ -89,19 +110,25 @@ def _format_double(value: float) -> str:
     return f"{mantissa}E{int(exponent)}"
 
 
-def _parse_text(key: ConfigKey, text: str) -> ConfigValue:
+def _parse_text(key: ConfigKey, untrimmed: str) -> ConfigValue:
+    """Parse a text without the blanks around it; a refusal shows them."""
+    text = untrimmed.strip(CONTROLS_AND_BLANK)
     match key.kind:
         case ConfigKind.BOOLEAN:
             lowered = text.lower()
             if lowered not in ("true", "false"):
                 reason = "Expected value to be either true or false"
-                raise InvalidConfigValue(key.name, text, reason)
+                raise InvalidConfigValue(key.name, untrimmed, reason)
             return lowered == "true"
         case ConfigKind.INT | ConfigKind.SHORT | ConfigKind.LONG:
-            return _parse_integer(key, text)
+            number = _integer(key.kind, text)
+            if number is None:
+                reason = f"Not a number of type {key.kind.name}"
+                raise InvalidConfigValue(key.name, untrimmed, reason)
+            return number
         case ConfigKind.DOUBLE:
             if not _DOUBLE.fullmatch(text):
-                raise InvalidConfigValue(key.name, text, "Not a number of type DOUBLE")
+                raise InvalidConfigValue(key.name, untrimmed, "Not a number of type DOUBLE")
             return float(text.rstrip("dDfF"))
         case ConfigKind.LIST:
             return tuple(_COMMA.split(text)) if text else ()
@@ -109,11 +136,10 @@ def _parse_text(key: ConfigKey, text: str) -> ConfigValue:
             return text
 
 
-def _parse_integer(key: ConfigKey, text: str) -> int:
+def _integer(kind: ConfigKind, text: str) -> int | None:
+    """Return a number of a Java type, None for another text."""
     # The length is checked first: converting a megabyte of digits would take seconds.
-    if len(text) <= 24 and _INTEGER.fullmatch(text):
-        number = int(text)
-        limit = 1 << (_BITS[key.kind] - 1)
-        if -limit <= number < limit:
-            return number
-    raise InvalidConfigValue(key.name, text, f"Not a number of type {key.kind.name}")
+    if len(text) > 24 or not _INTEGER.fullmatch(text):
+        return None
+    number, limit = int(text), 1 << (_BITS[kind] - 1)
+    return number if -limit <= number < limit else None

@@ -66,7 +66,7 @@ def test_every_key_accepts_its_own_default() -> None:
     for table in (BROKER_KEYS, DYNAMIC_BROKER_KEYS, TOPIC_KEYS, GROUP_KEYS, CLIENT_METRICS_KEYS):
         for key in table.values():
             if key.valid is not None and not isinstance(key.default, Required):
-                assert key.valid.problem(key.default) is None, key.name
+                assert key.valid.problem(key.name, key.default) is None, key.name
 
 
 def test_topic_has_33_public_keys() -> None:

@@ -17,6 +17,7 @@ from kraft_wire.settings.definition import (
 NULL = "Value must be non-null"
 BETWEEN = Between(0, 1)
 LEVEL = Between(1, 9, (-1,))
+LEVELS = "Value must be between 1 and 9 or equal to -1"
 CODECS = OneOf(("gzip", "zstd"))
 CASES = OneOf(("A", "B"), ignore_case=True)
 GAP = "Configuration values must not be empty."
@@ -38,10 +39,10 @@ GAP = "Configuration values must not be empty."
         (BETWEEN, 1.1, "Value must be no more than 1"),
         (BETWEEN, None, NULL),
         (LEVEL, -1, None),
-        (LEVEL, 0, "Value must be at least 1"),
-        (LEVEL, -2, "Value must be at least 1"),
+        (LEVEL, 0, LEVELS),
+        (LEVEL, -2, LEVELS),
         (LEVEL, 9, None),
-        (LEVEL, 10, "Value must be no more than 9"),
+        (LEVEL, 10, LEVELS),
         (CODECS, "gzip", None),
         (CODECS, "zstd", None),
         (CODECS, "GZIP", "String must be one of: gzip, zstd"),
@@ -73,14 +74,17 @@ GAP = "Configuration values must not be empty."
         (OffsetReset(), "earliest", None),
         (OffsetReset(), "by_duration:P1DT2H3M4.5S", None),
         (OffsetReset(), "by_duration:PT1S", None),
-        (OffsetReset(), "BY_DURATION:pt1s", None),
+        (OffsetReset(), "by_duration:pt1,5s", None),
+        (OffsetReset(), "by_duration:PT1.S", None),
         (ThrottledReplicas(), (), None),
         (ThrottledReplicas(), ("*",), None),
+        (ThrottledReplicas(), ("*", ""), None),
         (ThrottledReplicas(), ("0:1", " 12:34 "), None),
+        (ThrottledReplicas(), ("0:1", "", "1:1"), None),
     ],
 )
 def test_limit(limit: Validator, value: ConfigValue, problem: str | None) -> None:
-    assert limit.problem(value) == problem
+    assert limit.problem("k", value) == problem
 
 
 @pytest.mark.parametrize(
@@ -90,6 +94,7 @@ def test_limit(limit: Validator, value: ConfigValue, problem: str | None) -> Non
         "none",
         "latest ",
         "by_duration:",
+        "BY_DURATION:PT1S",
         "by_duration:P",
         "by_duration:PT",
         "by_duration:P1DT",
@@ -98,10 +103,10 @@ def test_limit(limit: Validator, value: ConfigValue, problem: str | None) -> Non
     ],
 )
 def test_other_beginnings_of_a_share_group_are_refused(value: str) -> None:
-    problem = OffsetReset().problem(value)
-    assert problem is not None
-    assert problem.startswith(
-        "Invalid value. Supported values are latest, earliest and by_duration"
+    problem = OffsetReset().problem("k", value)
+    assert problem == (
+        f"Invalid value `{value}` for configuration k. The value must be either 'earliest', "
+        "'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
     )
 
 
@@ -109,9 +114,9 @@ def test_other_beginnings_of_a_share_group_are_refused(value: str) -> None:
     "value", [("*", "0:1"), ("0",), ("0:",), (":1",), ("a:1",), ("0:b",), ("0:1:2",)]
 )
 def test_other_forms_of_throttled_replicas_are_refused(value: tuple[str, ...]) -> None:
-    problem = ThrottledReplicas().problem(value)
+    problem = ThrottledReplicas().problem("k", value)
     assert problem is not None
-    assert problem.startswith("value must be the literal '*' or a list of replicas")
+    assert problem.startswith("k must be the literal '*' or a list of replicas")
 
 
 @pytest.mark.parametrize(

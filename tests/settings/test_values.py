@@ -54,7 +54,7 @@ def test_text_of_a_topic_key_is_parsed_as_kafka_does(
             TOPIC_KEYS["compression.gzip.level"],
             "10",
             "Invalid value 10 for configuration compression.gzip.level: "
-            "Value must be no more than 9",
+            "Value must be between 1 and 9 or equal to -1",
         ),
         (
             TOPIC_KEYS["preallocate"],
@@ -71,13 +71,43 @@ def test_text_of_a_topic_key_is_parsed_as_kafka_does(
         (
             TOPIC_KEYS["cleanup.policy"],
             "compact,,delete",
-            "Invalid value compact,,delete for configuration cleanup.policy: "
-            "Configuration values must not be empty.",
+            "Configuration 'cleanup.policy' values must not be empty.",
+        ),
+        (
+            TOPIC_KEYS["cleanup.policy"],
+            "delete, shrink",
+            "Invalid value shrink for configuration cleanup.policy: "
+            "String must be one of: compact, delete",
+        ),
+        (
+            TOPIC_KEYS["leader.replication.throttled.replicas"],
+            "0:1,x",
+            "Invalid value [0:1, x] for configuration leader.replication.throttled.replicas: "
+            "leader.replication.throttled.replicas must be the literal '*' or a list of replicas "
+            "in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        ),
+        (
+            TOPIC_KEYS["retention.ms"],
+            " x ",
+            "Invalid value  x  for configuration retention.ms: Not a number of type LONG",
+        ),
+        (
+            TOPIC_KEYS["preallocate"],
+            "\u00a0true",
+            "Invalid value \u00a0true for configuration preallocate: "
+            "Expected value to be either true or false",
         ),
         (
             BROKER_KEYS["process.roles"],
             "",
-            "Invalid value  for configuration process.roles: Configuration must not be empty.",
+            "Configuration 'process.roles' must not be empty. "
+            "Valid values include: [broker, controller]",
+        ),
+        (
+            BROKER_KEYS["listeners"],
+            "",
+            "Configuration 'listeners' must not be empty. "
+            "Valid values include: any non-empty value",
         ),
     ],
 )
