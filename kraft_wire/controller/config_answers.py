@@ -6,7 +6,7 @@ different classes. Not here: what a change means (`config_changes`).
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.records import VersionedRecord
@@ -25,6 +25,9 @@ class NamedResource(Protocol):
 ResourceT = TypeVar("ResourceT", bound=NamedResource)
 AnswerT = TypeVar("AnswerT", covariant=True)
 
+_TYPES: Final = frozenset({2, 4, 8, 16, 32})
+"""Types of resources: topic, broker, a broker's log levels, client metrics, group."""
+
 
 class AnswerClass(Protocol[AnswerT]):
     """The answer for one resource, in either response's class."""
@@ -38,27 +41,40 @@ def change_each(
     resources: Sequence[ResourceT],
     changes_of: Callable[[ResourceT], list[VersionedRecord]],
     answer: AnswerClass[AnswerT],
+    *,
+    is_direct: bool,
 ) -> tuple[list[AnswerT], list[VersionedRecord]]:
     """Return an answer for each resource, and the records of those that are changed.
 
-    Errors per resource, first match wins: INVALID_REQUEST (named twice), those that `changes_of`
-    raises.
+    A controller that is asked directly answers a repeated resource once. Errors per resource, first
+    match wins: UNSUPPORTED_VERSION (unknown type, if the request is direct), INVALID_REQUEST (named
+    twice), those that `changes_of` raises.
     """
     named = Counter((each.resource_type, each.resource_name) for each in resources)
     records: list[VersionedRecord] = []
-    answers = []
-    for each in resources:
+    at_once: dict[int | tuple[int, str], AnswerT] = {}
+    answers: list[AnswerT] = []
+    for number, each in enumerate(resources):
+        key = each.resource_type, each.resource_name
+        if is_direct and each.resource_type not in _TYPES:
+            words = f"Unknown resource type {each.resource_type}."
+            at_once[number] = _answer(each, ErrorCode.UNSUPPORTED_VERSION, words, answer)
+            continue
+        if is_direct and named[key] > 1:
+            words = "Duplicate resource."
+            at_once[key] = _answer(each, ErrorCode.INVALID_REQUEST, words, answer)
+            continue
         error, message = ErrorCode.NONE, None
         try:
-            if named[each.resource_type, each.resource_name] > 1:
+            if named[key] > 1:
                 words = "Each resource must appear at most once."
                 raise Refusal(ErrorCode.INVALID_REQUEST, words)
             records += changes_of(each)
         except Refusal as refusal:
             error, message = refusal.error, refusal.message
         answers.append(_answer(each, error, message, answer))
-    assert len(answers) == len(resources)
-    return answers, records
+    assert len(at_once) + len(answers) <= len(resources)
+    return [*at_once.values(), *answers], records
 
 
 def refuse_each(

@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kraft_wire.controller.broker_names import check_broker_name
 from kraft_wire.controller.config_rules import check_resource, keys_of
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.cordoning import check_cordoned
 from kraft_wire.controller.elr_settings import check_min_isr
+from kraft_wire.controller.java_map import java_map_order
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.metadata.records import VersionedRecord
-from kraft_wire.settings.broker import FIXED_WHILE_RUNNING
+from kraft_wire.settings.broker import BROKER_KEYS, FIXED_WHILE_RUNNING
 from kraft_wire.settings.definition import ConfigKind
 from kraft_wire.settings.values import default_text
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -30,6 +32,7 @@ __all__ = [
     "check_asked",
     "incremental_values",
     "replaced_values",
+    "without_a_broker",
 ]
 
 LOGGER_RESOURCE = 8
@@ -40,6 +43,10 @@ _LOGIN_ENTRY: Final = "sasl.jaas.config"
 
 _STRING_BYTES_MAX: Final = 32_767
 """Longest string of the protocol and of a record; an APPEND may exceed it."""
+_TOO_LONG: Final = (
+    "The configuration value cannot be added because it exceeds the maximum value size "
+    f"of {_STRING_BYTES_MAX} bytes."
+)
 
 
 class ConfigOperation(IntEnum):
@@ -60,13 +67,18 @@ class ConfigChange(NamedTuple):
 
 
 def check_asked(
-    controller: Controller, resource_type: int, name: str, changes: Sequence[ConfigChange]
+    controller: Controller,
+    resource_type: int,
+    name: str,
+    changes: Sequence[ConfigChange],
+    *,
+    is_direct: bool,
 ) -> None:
     """Check all but the values: repeated keys, nulls, and the broker that owns the resource.
 
-    Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, unknown operation,
-    foreign or malformed broker id (at a controller alone BROKER_ID_NOT_REGISTERED for one that is
-    not a node), a key that our broker reads at its start alone.
+    Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, foreign or malformed
+    broker id (at a controller alone BROKER_ID_NOT_REGISTERED for one that is not a node), unknown
+    operation, a key that our broker reads at its start alone.
     """
     names = [change.name for change in changes]
     if len(set(names)) != len(names):
@@ -77,26 +89,43 @@ def check_asked(
         if change.value is None and change.operation != ConfigOperation.DELETE
     ]
     if nulls:
-        words = f"Null value not supported for : {','.join(nulls)}"
+        words = f"Null value not supported for : {', '.join(nulls)}"
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    is_of_one_broker = resource_type == BROKER_RESOURCE and bool(name)
+    if is_of_one_broker:
+        check_broker_name(controller, name, is_direct=is_direct)
     for change in changes:
         if change.operation not in tuple(ConfigOperation):
-            words = f"Unknown operation {change.operation} for {change.name}"
+            words = f"Unknown operations type {change.operation}"
             raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    if resource_type == LOGGER_RESOURCE:
-        words = "The log levels of this broker cannot be changed while it runs"
-        raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    if resource_type == BROKER_RESOURCE and name:
-        _check_broker_id(controller, name)
-        for change in changes:
+        if is_of_one_broker:
             _check_is_changeable(change)
     assert all(
         change.value is not None or change.operation == ConfigOperation.DELETE for change in changes
     )
 
 
+def without_a_broker(changes: Sequence[ConfigChange]) -> list[ConfigChange]:
+    """Return changes that came to a controller as it takes them, without a broker's checks.
+
+    Of a key that is named twice the last change counts, and SET to null removes the key.
+    """
+    last = {change.name: change for change in changes}
+    assert len(last) <= len(changes)
+    return [
+        change._replace(operation=ConfigOperation.DELETE)
+        if change.value is None and change.operation == ConfigOperation.SET
+        else change
+        for change in last.values()
+    ]
+
+
 def incremental_values(
-    resource_type: int, present: Mapping[str, str], changes: Sequence[ConfigChange]
+    resource_type: int,
+    present: Mapping[str, str],
+    changes: Sequence[ConfigChange],
+    *,
+    is_direct: bool = False,
 ) -> dict[str, str]:
     """Return a resource's values after a list of operations on its present ones.
 
@@ -104,7 +133,7 @@ def incremental_values(
     """
     values = dict(present)
     for change in changes:
-        new = _operated(resource_type, change, values.get(change.name))
+        new = _operated(resource_type, change, values.get(change.name), is_direct=is_direct)
         if new is None:
             values.pop(change.name, None)
         else:
@@ -116,8 +145,7 @@ def incremental_values(
 
 
 def replaced_values(changes: Sequence[ConfigChange]) -> dict[str, str]:
-    """Return a resource's values when a request replaces all of them."""
-    assert all(change.value is not None for change in changes), "check_asked comes first"
+    """Return a resource's values when a request replaces all of them; null is none."""
     return {change.name: change.value for change in changes if change.value is not None}
 
 
@@ -138,7 +166,7 @@ def changed_records(
     those of `config_rules` if the request is direct), UNKNOWN_TOPIC_OR_PARTITION.
     """
     before = controller.image.config(resource_type, name)
-    names = dict.fromkeys(change.name for change in asked)
+    names = java_map_order(dict.fromkeys(change.name for change in asked))
     changed: list[tuple[str, str | None]] = [
         (key, values.get(key))
         for key in names
@@ -149,6 +177,8 @@ def changed_records(
     check_min_isr(controller.image, resource_type, name, changed)
     if is_direct:
         check_cordoned(controller.image, resource_type, before, changed, is_direct=True)
+    if any(value is not None and _length(value) > _STRING_BYTES_MAX for _, value in changed):
+        raise Refusal(ErrorCode.INVALID_CONFIG, _TOO_LONG)
     check_resource(resource_type, name, values, controller.settings)
     if not is_direct:  # in Kafka the broker has made the checks above
         check_cordoned(controller.image, resource_type, before, changed, is_direct=False)
@@ -156,7 +186,7 @@ def changed_records(
         words = f"The topic '{name}' does not exist."
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
     _check_sizes(name, values)
-    assert {key for key, _ in changed} <= names.keys() | before.keys()
+    assert {key for key, _ in changed} <= {*names, *before}
     return [
         VersionedRecord(
             ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
@@ -173,31 +203,40 @@ def _check_sizes(name: str, values: Mapping[str, str]) -> None:
     """
     for text in values.values():
         if _size_bytes(text) > _STRING_BYTES_MAX:
-            words = (
-                "The configuration value cannot be added because it exceeds the maximum value size "
-                f"of {_STRING_BYTES_MAX} bytes."
-            )
-            raise Refusal(ErrorCode.INVALID_CONFIG, words)
+            raise Refusal(ErrorCode.INVALID_CONFIG, _TOO_LONG)
     for text in (name, *values):
         if _size_bytes(text) > _STRING_BYTES_MAX:
             words = f"A name of more than {_STRING_BYTES_MAX} bytes cannot be recorded: {text}"
             raise Refusal(ErrorCode.INVALID_REQUEST, words)
 
 
+def _length(text: str) -> int:
+    """Return the number of Java's characters, of which some take two."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def _size_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _operated(resource_type: int, change: ConfigChange, present: str | None) -> str | None:
+def _operated(
+    resource_type: int, change: ConfigChange, present: str | None, *, is_direct: bool
+) -> str | None:
     if change.operation == ConfigOperation.DELETE:
         return None
     assert change.value is not None, "check_asked comes first"
     if change.operation == ConfigOperation.SET:
         return change.value
-    key = keys_of(resource_type).get(change.name)
     operation = ConfigOperation(change.operation)
+    is_of_broker = resource_type == BROKER_RESOURCE
+    key = (BROKER_KEYS if is_of_broker else keys_of(resource_type)).get(change.name)
     if key is None or key.kind is not ConfigKind.LIST:
         words = f"Can't {operation.name} to key {change.name} because its type is not LIST."
+        if is_of_broker and not is_direct:  # a broker of 4.3.1 says so first
+            verb = operation.name.lower()
+            words = f"Config value {verb} is not allowed for config key: {change.name}"
+            if key is None:
+                words = f"Unknown config name: {change.name}"
         raise Refusal(ErrorCode.INVALID_CONFIG, words)
     assert operation in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT), operation
     members = [each for each in _split(default_text(key) if present is None else present) if each]
@@ -230,21 +269,3 @@ def _check_is_changeable(change: ConfigChange) -> None:
     if is_fixed and change.operation != ConfigOperation.DELETE:
         words = f"{change.name} cannot be changed while the broker runs: change its file, restart"
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
-
-
-def _check_broker_id(controller: Controller, name: str) -> None:
-    """Refuse an unknown node id; the receiving broker may have another id."""
-    assert name, "the empty name stands for all brokers"
-    digits = name.removeprefix("-")
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):
-        words = f"Node id must be an integer, but it is: {name}"
-        raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    node_id = int(name)
-    image = controller.image
-    if node_id == controller.node_id or node_id in image.brokers or node_id in image.controllers:
-        return
-    if controller.node_id not in image.brokers:  # no broker here compares it with its own
-        words = f"No node with id {node_id} found."
-        raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, words)
-    words = f"Unexpected broker id, expected {controller.node_id}, but received {node_id}"
-    raise Refusal(ErrorCode.INVALID_REQUEST, words)

@@ -5,10 +5,11 @@ and raises the Refusal that Kafka's answer would carry. KIP-226 for brokers, KIP
 metrics, KIP-848 and its successors for groups.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from kraft_wire.controller.client_patterns import check_client_pattern
+from kraft_wire.controller.java_map import java_map_order
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.image import (
     BROKER_RESOURCE,
@@ -18,20 +19,32 @@ from kraft_wire.metadata.image import (
 )
 from kraft_wire.settings.broker import (
     BROKER_KEYS,
+    CLUSTER_LISTENER_KEYS,
     DYNAMIC_BROKER_KEYS,
     STORE_KEYS,
     is_listener_key,
     listener_base_name,
 )
-from kraft_wire.settings.definition import ConfigKey, ConfigKind, UpdateMode
-from kraft_wire.settings.group import CLIENT_METRICS_KEYS, GROUP_KEYS
+from kraft_wire.settings.definition import ConfigKey, ConfigKind, ConfigValue, UpdateMode
+from kraft_wire.settings.group import (
+    CLIENT_METRICS_KEYS,
+    CLIENT_METRICS_KEYS_AS_DEFINED,
+    GROUP_KEYS,
+    GROUP_KEYS_AS_DEFINED,
+)
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.settings.topic import TOPIC_KEYS
+from kraft_wire.settings.topic import TOPIC_KEYS, TOPIC_KEYS_AS_DEFINED
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["check_resource", "check_topic_name", "check_topic_values", "keys_of"]
+__all__ = [
+    "check_no_nulls",
+    "check_resource",
+    "check_topic_name",
+    "check_topic_values",
+    "keys_of",
+]
 
 Values = Mapping[str, str | None]
 
@@ -39,14 +52,33 @@ _INTERVAL_MS_MIN: Final = 100
 _INTERVAL_MS_MAX: Final = 3_600_000
 _GROUP_KINDS: Final = ("consumer", "share", "streams")
 _GROUP_LIMITS: Final = (
-    ("heartbeat.interval.ms", _GROUP_KINDS),
-    ("session.timeout.ms", _GROUP_KINDS),
-    ("assignment.interval.ms", _GROUP_KINDS),
-    ("record.lock.duration.ms", ("share",)),
-    ("delivery.count.limit", ("share",)),
-    ("partition.max.record.locks", ("share",)),
+    ("consumer", "heartbeat.interval.ms"),
+    ("consumer", "session.timeout.ms"),
+    ("consumer", "assignment.interval.ms"),
+    ("share", "heartbeat.interval.ms"),
+    ("share", "session.timeout.ms"),
+    ("share", "record.lock.duration.ms"),
+    ("share", "delivery.count.limit"),
+    ("share", "partition.max.record.locks"),
+    ("share", "assignment.interval.ms"),
+    ("streams", "heartbeat.interval.ms"),
+    ("streams", "session.timeout.ms"),
 )
-"""A group's number is between the broker's `group.<kind>.min.<key>` and `.max.<key>`."""
+"""A group's number is between the broker's `group.<kind>.min.<key>` and `.max.<key>`.
+
+In the order in which 4.3.1 looks at them; the last one comes after the standby replicas.
+"""
+_LAST_GROUP_LIMIT: Final = ("streams", "assignment.interval.ms")
+_LEAST_MS: Final = (
+    ("log.roll.ms", 1, "log.roll.ms must be greater than or equal to 1"),
+    ("log.roll.jitter.ms", 0, "log.roll.jitter.ms must be greater than or equal to 0"),
+    (
+        "log.retention.ms",
+        1,
+        "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+    ),
+)
+"""Times that have no limit of their own; a negative retention is unlimited."""
 _STANDBY_REPLICAS: Final = "streams.num.standby.replicas"
 _STANDBY_REPLICAS_MAX: Final = "group.streams.max.standby.replicas"
 
@@ -72,29 +104,24 @@ def check_topic_name(name: str) -> None:
         raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
 
 
+def check_no_nulls(names: Sequence[str]) -> None:
+    """Refuse the keys of a topic that have null as their value: INVALID_CONFIG."""
+    if names:
+        words = f"Null value not supported for topic configs: {','.join(names)}"
+        raise Refusal(ErrorCode.INVALID_CONFIG, words)
+
+
 def check_topic_values(values: Values, settings: NodeSettings) -> None:
     """Refuse unknown keys, values of the wrong form, and values that contradict each other.
 
-    Errors, all INVALID_CONFIG, first match wins: null, unknown key, wrong value, tiered storage,
-    `min.compaction.lag.ms` above `max.compaction.lag.ms`.
+    Errors, all INVALID_CONFIG, first match wins: null, unknown key, wrong value,
+    `min.compaction.lag.ms` above `max.compaction.lag.ms`, tiered storage.
     """
-    nulls = [name for name, value in values.items() if value is None]
-    if nulls:
-        words = f"Null value not supported for topic configs: {','.join(nulls)}"
-        raise Refusal(ErrorCode.INVALID_CONFIG, words)
-    for name in values:
+    check_no_nulls([name for name, value in values.items() if value is None])
+    for name in java_map_order(values):
         if name not in TOPIC_KEYS:
             raise Refusal(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
-    parsed = {}
-    for name, text in values.items():
-        parsed[name] = _parsed(TOPIC_KEYS[name], text, ErrorCode.INVALID_CONFIG)
-    assert len(parsed) == len(values)
-    if parsed.get("remote.storage.enable"):
-        raise Refusal(
-            ErrorCode.INVALID_CONFIG,
-            "Tiered Storage functionality is disabled in the broker. "
-            "Topic cannot be configured with remote log storage.",
-        )
+    parsed = _all_parsed(TOPIC_KEYS, TOPIC_KEYS_AS_DEFINED, values)
     shortest = parsed.get(
         "min.compaction.lag.ms", settings.value("log.cleaner.min.compaction.lag.ms")
     )
@@ -109,6 +136,12 @@ def check_topic_values(values: Values, settings: NodeSettings) -> None:
             f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
             f"max.compaction.lag.ms ({longest})",
         )
+    if parsed.get("remote.storage.enable"):
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG,
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage.",
+        )
 
 
 def _check_topic(name: str, values: Values, settings: NodeSettings) -> None:
@@ -119,35 +152,46 @@ def _check_topic(name: str, values: Values, settings: NodeSettings) -> None:
 
 
 def _check_broker(name: str, values: Values, settings: NodeSettings) -> None:
-    """Refuse non-dynamic keys, and per-broker keys for all brokers (KIP-226); skip unknown ones."""
+    """Refuse non-dynamic keys, wrong values, and keys of one broker for all (KIP-226).
+
+    Unknown keys are skipped. Errors, all INVALID_REQUEST, first match wins.
+    """
     fixed = [key for key in values if key in BROKER_KEYS and key not in DYNAMIC_BROKER_KEYS]
     if fixed:
-        words = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+        words = f"Cannot update these configs dynamically: [{', '.join(java_map_order(fixed))}]"
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
     bare = [key for key in values if key in STORE_KEYS]
     if bare:
         words = (
             "These security configs can be dynamically updated only per-listener using the "
-            f"listener prefix: [{', '.join(bare)}]"
+            f"listener prefix: [{', '.join(java_map_order(bare))}]"
         )
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    parsed = {}
+    for key, text in values.items():
+        known = DYNAMIC_BROKER_KEYS.get(listener_base_name(key) if is_listener_key(key) else key)
+        if known is not None:
+            parsed[key] = _parsed(known, text, ErrorCode.INVALID_REQUEST)
     own = [key for key in values if _concerns_one_broker(key)]
     if own and not name:
         words = (
             "Cannot update these configs at default cluster level, broker id must be specified: "
-            f"[{', '.join(own)}]"
+            f"[{', '.join(java_map_order(own))}]"
         )
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    for key, text in values.items():
-        known = DYNAMIC_BROKER_KEYS.get(listener_base_name(key) if is_listener_key(key) else key)
-        if known is not None:
-            _parsed(known, text, ErrorCode.INVALID_REQUEST)
+    for key, least_ms, words in _LEAST_MS:
+        value = parsed.get(key)
+        is_unlimited = key == "log.retention.ms" and isinstance(value, int) and value < 0
+        if isinstance(value, int) and value < least_ms and not is_unlimited:
+            raise Refusal(ErrorCode.INVALID_REQUEST, f"requirement failed: {words}")
 
 
 def _concerns_one_broker(name: str) -> bool:
     known = DYNAMIC_BROKER_KEYS.get(name)
     assert known is None or known.scope is not UpdateMode.READ_ONLY, name
-    return is_listener_key(name) or (known is not None and known.scope is UpdateMode.PER_BROKER)
+    if is_listener_key(name):
+        return listener_base_name(name) not in CLUSTER_LISTENER_KEYS
+    return known is not None and known.scope is UpdateMode.PER_BROKER
 
 
 def _check_client_metrics(name: str, values: Values, settings: NodeSettings) -> None:
@@ -159,14 +203,11 @@ def _check_client_metrics(name: str, values: Values, settings: NodeSettings) -> 
     """
     if not name:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
-    for key in values:
+    for key in java_map_order(values):
         if key not in CLIENT_METRICS_KEYS:
             words = f"Unknown client metrics configuration: {key}"
             raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    parsed = {
-        key: _parsed(CLIENT_METRICS_KEYS[key], text, ErrorCode.INVALID_CONFIG)
-        for key, text in values.items()
-    }
+    parsed = _all_parsed(CLIENT_METRICS_KEYS, CLIENT_METRICS_KEYS_AS_DEFINED, values)
     interval_ms = parsed.get("interval.ms", _INTERVAL_MS_MIN)
     assert isinstance(interval_ms, int)
     if not _INTERVAL_MS_MIN <= interval_ms <= _INTERVAL_MS_MAX:
@@ -184,18 +225,19 @@ def _check_client_metrics(name: str, values: Values, settings: NodeSettings) -> 
 def _check_group(name: str, values: Values, settings: NodeSettings) -> None:
     if not name:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-    numbers: dict[str, int] = {}
-    for key, text in values.items():
+    for key in values:
         if key not in GROUP_KEYS:
             raise Refusal(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}")
-        value = _parsed(GROUP_KEYS[key], text, ErrorCode.INVALID_CONFIG)
-        if isinstance(value, int) and not isinstance(value, bool):
-            numbers[key] = value
-    assert numbers.keys() <= GROUP_KEYS.keys(), numbers
-    for key, kinds in _GROUP_LIMITS:
-        for kind in kinds:
-            _check_group_limit(kind, key, numbers, settings)
+    parsed = _all_parsed(GROUP_KEYS, GROUP_KEYS_AS_DEFINED, values)
+    numbers = {
+        key: value
+        for key, value in parsed.items()
+        if isinstance(value, int) and not isinstance(value, bool)
+    }
+    for kind, key in _GROUP_LIMITS:
+        _check_group_limit(kind, key, numbers, settings)
     _check_standby_replicas(numbers, settings)
+    _check_group_limit(*_LAST_GROUP_LIMIT, numbers, settings)
     for kind in _GROUP_KINDS:
         _check_session_outlives_heartbeat(kind, numbers, settings)
 
@@ -237,7 +279,21 @@ def _check_session_outlives_heartbeat(
         raise Refusal(ErrorCode.INVALID_CONFIG, f"{session} must be greater than {heartbeat}")
 
 
-def _parsed(key: ConfigKey, text: str | None, error: ErrorCode) -> object:
+def _all_parsed(
+    keys: Mapping[str, ConfigKey], as_defined: Sequence[str], values: Values
+) -> dict[str, ConfigValue]:
+    """Return typed values; INVALID_CONFIG for the wrong one that 4.3.1 defines first."""
+    assert keys.keys() == set(as_defined), "a key is missing from the order"
+    parsed = {
+        name: _parsed(keys[name], values[name], ErrorCode.INVALID_CONFIG)
+        for name in as_defined
+        if name in values
+    }
+    assert len(parsed) == len(values), "unknown keys are refused before"
+    return parsed
+
+
+def _parsed(key: ConfigKey, text: str | None, error: ErrorCode) -> ConfigValue:
     assert error in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST), error
     try:
         return parse_value(key, text)

@@ -14,6 +14,7 @@ from kraft_wire.settings.key_tables import load_keys
 
 __all__ = [
     "BROKER_KEYS",
+    "CLUSTER_LISTENER_KEYS",
     "DYNAMIC_BROKER_KEYS",
     "FIXED_WHILE_RUNNING",
     "OWN_DEFAULTS",
@@ -52,6 +53,11 @@ STORE_KEYS: Final = frozenset(
     }
 )
 """Keys of a listener's stores, which change while the node runs, with the prefix only (KIP-226)."""
+
+CLUSTER_LISTENER_KEYS: Final = frozenset(
+    {"max.connections", "max.connection.creation.rate", "num.network.threads"}
+)
+"""Keys of a listener that may be set for all brokers, too."""
 
 FIXED_WHILE_RUNNING: Final = frozenset({"listeners", "listener.security.protocol.map"})
 """Dynamic in Kafka, which opens and closes sockets while it runs; here the file's value counts."""

@@ -85,9 +85,10 @@ class OneNodeCluster:
         *,
         wall_ms: int = 0,
         principal: Principal = ANONYMOUS,
+        is_direct: bool = False,
     ) -> Message:
         """Return the answer to a request, after its records are committed."""
-        context = Context(version, now_ms, wall_ms, principal)
+        context = Context(version, now_ms, wall_ms, principal, is_direct)
         result = decide(self.controller, context, request)
         self.commit(result.records)
         if result.appended is not None:

@@ -43,7 +43,7 @@ def test_each_kind_of_resource_has_its_keys() -> None:
 
 
 def test_topic_values_are_judged_in_this_order() -> None:
-    """Null, unknown key, wrong value, tiered storage, contradiction."""
+    """Null, unknown key, wrong value, contradiction, tiered storage: LogConfig.validate."""
     values: dict[str, str | None] = {
         "retention.ms": None,
         "segment.bytes": None,
@@ -57,8 +57,8 @@ def test_topic_values_are_judged_in_this_order() -> None:
         (["retention.ms", "segment.bytes"], "Null value not supported for topic configs: "),
         (["no.key"], "Unknown topic config name: no.key"),
         (["segment.ms"], "Invalid value x for configuration segment.ms: "),
-        (["remote.storage.enable"], "Tiered Storage functionality is disabled in the broker. "),
         ([SHORTEST], "conflict topic config setting min.compaction.lag.ms (2) > "),
+        (["remote.storage.enable"], "Tiered Storage functionality is disabled in the broker. "),
     ]
     for names, beginning in beginnings:
         found = refused(TOPIC_RESOURCE, "t", values)
@@ -115,7 +115,7 @@ def test_only_dynamic_keys_of_a_broker_change() -> None:
         "log.cleaner.threads": "2",
         "node.id": "1",
     }
-    words = "Cannot update these configs dynamically: [num.partitions, node.id]"
+    words = "Cannot update these configs dynamically: [node.id, num.partitions]"
     for name in ("", "1"):
         assert refused(BROKER_RESOURCE, name, values) == (INVALID_REQUEST, words)
         assert refused(BROKER_RESOURCE, name, {"log.cleaner.threads": "2"}) is None
@@ -128,7 +128,7 @@ def test_only_dynamic_keys_of_a_broker_change() -> None:
     [
         "listener.name.a.ssl.keystore.type",
         "listener.name.a.own",
-        "listener.name.a.max.connections",
+        "listener.name.a.b.max.connections",
     ],
 )
 def test_what_concerns_one_broker_is_set_for_one(key: str) -> None:
@@ -136,6 +136,69 @@ def test_what_concerns_one_broker_is_set_for_one(key: str) -> None:
     found = refused(BROKER_RESOURCE, "", {"log.cleaner.threads": "2", key: "1"})
     assert found == (INVALID_REQUEST, f"{words}[{key}]")
     assert refused(BROKER_RESOURCE, "1", {"log.cleaner.threads": "2", key: "1"}) is None
+
+
+@pytest.mark.parametrize(
+    "key", ["max.connections", "max.connection.creation.rate", "num.network.threads"]
+)
+def test_limits_of_a_listener_may_be_set_for_all_brokers(key: str) -> None:
+    """DynamicBrokerConfig.perBrokerConfigs of 4.3.1."""
+    assert refused(BROKER_RESOURCE, "", {f"listener.name.a.{key}": "1"}) is None
+
+
+def test_a_wrong_value_is_refused_before_the_level_is() -> None:
+    """DynamicBrokerConfig.validateConfigs of 4.3.1."""
+    values: dict[str, str | None] = {"listener.name.a.ssl.client.auth": "maybe"}
+    found = refused(BROKER_RESOURCE, "", values)
+    words = (
+        "Invalid value maybe for configuration ssl.client.auth: "
+        "String must be one of: required, requested, none"
+    )
+    assert found == (INVALID_REQUEST, words)
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "fine", "words"),
+    [
+        ("log.roll.ms", ("0", "-1"), ("1",), "must be greater than or equal to 1"),
+        ("log.roll.jitter.ms", ("-1",), ("0",), "must be greater than or equal to 0"),
+        (
+            "log.retention.ms",
+            ("0",),
+            ("-1", "-2", "1"),
+            "must be unlimited (-1) or, greater than or equal to 1",
+        ),
+    ],
+)
+def test_times_of_a_broker_s_logs_are_as_kafka_starts_with_them(
+    key: str, wrong: tuple[str, ...], fine: tuple[str, ...], words: str
+) -> None:
+    """KafkaConfig.validateValues of 4.3.1: a broker checks the settings that it would have."""
+    for name in ("", "1"):
+        for text in wrong:
+            found = refused(BROKER_RESOURCE, name, {key: text})
+            assert found == (INVALID_REQUEST, f"requirement failed: {key} {words}")
+        for text in fine:
+            assert refused(BROKER_RESOURCE, name, {key: text}) is None
+
+
+@pytest.mark.parametrize(
+    ("resource", "first", "second"),
+    [
+        (TOPIC_RESOURCE, "segment.bytes", "retention.ms"),
+        (TOPIC_RESOURCE, "retention.ms", "cleanup.policy"),
+        (GROUP_RESOURCE, "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"),
+        (GROUP_RESOURCE, "share.session.timeout.ms", "share.isolation.level"),
+    ],
+)
+def test_the_wrong_value_that_kafka_defines_first_is_named(
+    resource: int, first: str, second: str
+) -> None:
+    """ConfigDef.parse of 4.3.1 reads the values in the order of its definitions."""
+    for values in ({first: "x", second: "x"}, {second: "x", first: "x"}):
+        found = refused(resource, "r", {**values})
+        assert found is not None
+        assert found[1].startswith(f"Invalid value x for configuration {first}: ")
 
 
 @pytest.mark.parametrize("name", ["1", ""])
@@ -258,6 +321,33 @@ def test_a_session_outlives_a_heartbeat(kind: str) -> None:
     ):
         found = refused(GROUP_RESOURCE, "g", {**values}, file)
         assert found == (None if is_fine else (INVALID_CONFIG, words))
+
+
+def test_limits_of_a_group_are_looked_at_kind_by_kind() -> None:
+    """GroupConfig.validateValues of 4.3.1: heartbeats, sessions, then the rest of each kind."""
+    words = {
+        "consumer.heartbeat.interval.ms": "must be greater than or equal to",
+        "consumer.session.timeout.ms": "must be greater than or equal to",
+        "share.heartbeat.interval.ms": "must be greater than or equal to",
+        "share.session.timeout.ms": "must be greater than or equal to",
+        "streams.heartbeat.interval.ms": "must be greater than or equal to",
+        "streams.num.standby.replicas": "must be less than or equal to",
+        "streams.assignment.interval.ms": "must be less than or equal to",
+    }
+    values: dict[str, str | None] = dict.fromkeys(reversed(words), "1")
+    values["streams.num.standby.replicas"] = "9"
+    values["streams.assignment.interval.ms"] = "99999"
+    for key, beginning in words.items():
+        found = refused(GROUP_RESOURCE, "g", values)
+        assert found is not None
+        assert found[1].startswith(f"{key} {beginning}")
+        del values[key]
+
+
+def test_an_unknown_key_of_a_group_is_refused_before_a_wrong_value() -> None:
+    """GroupConfig.validate of 4.3.1."""
+    found = refused(GROUP_RESOURCE, "g", {"consumer.session.timeout.ms": "x", "no.key": "1"})
+    assert found == (INVALID_CONFIG, "Unknown group config name: no.key")
 
 
 def test_groups_of_no_name_or_of_unknown_keys_are_refused() -> None:

@@ -156,6 +156,12 @@ def test_broker_refuses_paths_that_it_does_not_have_and_others_are_changed() -> 
         (ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {BESIDE}, but received {OURS}")
     ]
     assert told(quorum) == ()
+    nobody = resource("", name="77")
+    nobody.configs[0].name = "log.cleaner.threads"
+    nobody.configs[0].value = "2"
+    assert changed(quorum, nobody, at=BESIDE) == [
+        (ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {BESIDE}, but received 77")
+    ]
 
 
 def test_changes_that_no_broker_could_have_are_refused_by_the_controller() -> None:

@@ -10,15 +10,17 @@ from functools import partial
 
 from kraft_wire.controller.config_answers import change_each, refuse_each
 from kraft_wire.controller.config_changes import (
+    LOGGER_RESOURCE,
     ConfigChange,
     ConfigOperation,
     changed_records,
     check_asked,
     replaced_values,
+    without_a_broker,
 )
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.elr_settings import clear_elr_records
-from kraft_wire.controller.refusal import TOO_LARGE, is_too_large
+from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.alter_configs import (
     AlterConfigsRequest,
@@ -36,15 +38,17 @@ def handle(
 ) -> ControllerResult:
     """Replace the settings of resources as a whole.
 
-    Errors of the request: POLICY_VIOLATION (too many records). Errors per resource, first match
-    wins: INVALID_REQUEST (named twice; keys twice; null; broker id or key that is not dynamic;
-    unknown type), INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
+    Errors of the request: POLICY_VIOLATION (too many records). A controller answers
+    UNSUPPORTED_VERSION to an unknown type. Errors per resource, first match wins: INVALID_REQUEST
+    (named twice; keys twice; null; broker id or key that is not dynamic; unknown type),
+    INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
     """
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     responses, records = change_each(
         request.resources,
         partial(_resource_records, controller, is_direct=context.is_direct),
         AlterConfigsResourceResponse,
+        is_direct=context.is_direct,
     )
     records += clear_elr_records(controller.image, records)
     if is_too_large(len(records)):
@@ -70,6 +74,10 @@ def _resource_records(
     ]
     assert len(changes) == len(resource.configs)
     kind, name = resource.resource_type, resource.resource_name
-    check_asked(controller, kind, name, changes)
+    if is_direct and kind == LOGGER_RESOURCE:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER.")
+    if is_direct:
+        changes = without_a_broker(changes)
+    check_asked(controller, kind, name, changes, is_direct=is_direct)
     values = replaced_values(changes)
     return changed_records(controller, kind, name, values, changes, is_direct=is_direct)

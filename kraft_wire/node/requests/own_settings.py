@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from kraft_wire.broker.context import RequestContext, Withheld
+from kraft_wire.controller.broker_names import foreign_broker_problem, node_number
 from kraft_wire.controller.config_changes import ConfigChange, ConfigOperation, incremental_values
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.image import BROKER_RESOURCE, MetadataImage
@@ -93,14 +94,11 @@ class OwnSettings:
     ) -> str | None:
         """Return why this broker could not apply the settings that it would have, or None."""
         if (resource.resource_type, resource.resource_name) != self._own:
-            return self._problem_of_another(resource)
-        changes = [
-            ConfigChange(each.name, getattr(each, "config_operation", 0), each.value)
-            for each in resource.configs
-        ]
-        names = [each.name for each in changes]
-        if len({*names}) != len(names) or not all(map(_is_complete, changes)):
+            return self._problem_of_another(resource, image)
+        changes = _changes(resource)
+        if not _is_well_formed(changes):
             return None  # the controller refuses it
+        names = [each.name for each in changes]
         present = image.config(*self._own)
         if isinstance(request, AlterConfigsRequest):
             values = {each.name: each.value for each in changes if each.value is not None}
@@ -115,17 +113,23 @@ class OwnSettings:
             problem = self._problem_of_stores(values, names)
         return problem
 
-    def _problem_of_another(self, resource: AlterConfigsResource) -> str | None:
+    def _problem_of_another(
+        self, resource: AlterConfigsResource, image: MetadataImage
+    ) -> str | None:
         """Return why a resource that is not this broker cannot change, or None.
 
         Only the broker knows its directories, so that 4.3.1's check is needed for this key.
         """
         name = resource.resource_name
-        if resource.resource_type != BROKER_RESOURCE or not name.isdecimal():
+        if resource.resource_type != BROKER_RESOURCE or not name:
             return None
-        if all(each.name != CORDONED_KEY for each in resource.configs):
-            return None
-        return f"Unexpected broker id, expected {self._own[1]}, but received {name}"
+        if not _is_well_formed(_changes(resource)):
+            return None  # the controller refuses it
+        problem = foreign_broker_problem(image, int(self._own[1]), name)
+        is_cordoned = any(each.name == CORDONED_KEY for each in resource.configs)
+        if problem is None and is_cordoned and node_number(name) != int(self._own[1]):
+            problem = f"Unexpected broker id, expected {self._own[1]}, but received {name}"
+        return problem
 
     def _problem_of_directories(self, values: Mapping[str, str]) -> str | None:
         """Return why the cordoned directories cannot be those; also if they do not change."""
@@ -138,6 +142,18 @@ class OwnSettings:
         assert isinstance(cordoned, tuple), cordoned
         problem = cordoned_problem(cordoned, self._log_dirs)
         return None if problem is None else f"requirement failed: {problem}"
+
+
+def _changes(resource: AlterConfigsResource) -> list[ConfigChange]:
+    return [
+        ConfigChange(each.name, getattr(each, "config_operation", 0), each.value)
+        for each in resource.configs
+    ]
+
+
+def _is_well_formed(changes: Sequence[ConfigChange]) -> bool:
+    names = {each.name for each in changes}
+    return len(names) == len(changes) and all(map(_is_complete, changes))
 
 
 def _is_complete(change: ConfigChange) -> bool:

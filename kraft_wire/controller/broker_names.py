@@ -1,0 +1,58 @@
+"""The name of a broker's settings: the number of a node, in any form that Java reads.
+
+A broker of 4.3.1 takes its own number alone; ours take that of every registered node.
+"""
+
+import re
+from typing import Final
+
+from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["check_broker_name", "foreign_broker_problem", "node_number"]
+
+_NUMBER: Final = re.compile(r"[+-]?0*([0-9]{1,10})")
+_LIMIT: Final = 1 << 31
+
+
+def node_number(name: str) -> int | None:
+    """Return the number in a name as Java's `parseInt` reads it, None for another name."""
+    found = _NUMBER.fullmatch(name)
+    if found is None:
+        return None
+    number = -int(found[1]) if name.startswith("-") else int(found[1])
+    return number if -_LIMIT <= number < _LIMIT else None
+
+
+def foreign_broker_problem(image: MetadataImage, own_id: int, name: str) -> str | None:
+    """Return why a broker refuses the settings of this name, in Kafka's words, or None."""
+    number = node_number(name)
+    if number is None:
+        return f"Node id must be an integer, but it is: {name}"
+    if number == own_id or number in image.brokers or number in image.controllers:
+        return None
+    return f"Unexpected broker id, expected {own_id}, but received {name}"
+
+
+def check_broker_name(controller: Controller, name: str, *, is_direct: bool) -> None:
+    """Refuse the settings of a node that is not registered; `is_direct`: no broker has asked.
+
+    Errors: INVALID_REQUEST (no number, a negative one if the request is direct, unknown to this
+    node's broker), BROKER_ID_NOT_REGISTERED (unknown to a controller).
+    """
+    assert name, "the empty name stands for all brokers"
+    number = node_number(name)
+    if is_direct and number is None:
+        words = "Unable to parse broker name as a base 10 number."
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    if is_direct and number is not None and number < 0:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.")
+    problem = foreign_broker_problem(controller.image, controller.node_id, name)
+    if problem is None:
+        return
+    has_broker = controller.node_id in controller.image.brokers
+    if number is None or (has_broker and not is_direct):
+        raise Refusal(ErrorCode.INVALID_REQUEST, problem)
+    raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {number} found.")
