@@ -17,7 +17,7 @@ from kraft_wire.model import RandomSource, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 
-__all__ = ["new_partition", "nobody_leads", "place", "read_assignment"]
+__all__ = ["new_partition", "nobody_leads", "place", "read_assignment", "read_chosen"]
 
 T = TypeVar("T")
 
@@ -83,19 +83,26 @@ def read_assignment(
     return list(replicas)
 
 
-def nobody_leads(number: int, replicas: int, *, is_chosen: bool) -> Refusal:
-    """Return the refusal of a partition whose brokers are all out of service.
-
-    `is_chosen` tells whether the client named the brokers itself.
-    """
-    assert number >= 0, number
-    assert replicas > 0, "the assignment lists no broker"
-    if is_chosen:
-        return Refusal(
+def read_chosen(
+    brokers: Mapping[int, BrokerImage],
+    number: int,
+    replicas: Sequence[int],
+    replicas_count: int | None,
+) -> list[int]:
+    """Check the replicas of a new partition that a client chose: one of them must be active."""
+    chosen = read_assignment(brokers, replicas, replicas_count)
+    if not any(brokers[broker].active for broker in chosen):
+        raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "All brokers specified in the manual partition assignment for partition "
             f"{number} are fenced or in controlled shutdown.",
         )
+    return chosen
+
+
+def nobody_leads(replicas: int) -> Refusal:
+    """Return the refusal of a partition whose placed brokers are all out of service."""
+    assert replicas > 0, "the assignment lists no broker"
     return Refusal(
         ErrorCode.INVALID_REPLICATION_FACTOR,
         f"Unable to replicate the partition {replicas} time(s): All brokers are currently "

@@ -135,3 +135,18 @@ def test_partition_that_nobody_could_lead_is_not_made(
     (answer,) = response.results
     assert (answer.error_code, answer.error_message) == (error, words)
     assert len(replicas(cluster)) == 1
+
+
+def test_chosen_replicas_out_of_service_are_noticed_partition_by_partition(
+    cluster: OneNodeCluster,
+) -> None:
+    """`ReplicationControlManager.createPartitions`: before the next assignment is looked at."""
+    for number in (3, 4):
+        cluster.add_broker(number, fenced=True)
+    request = CreatePartitionsRequest(topics=[to(3, [3, 4], [9, 1])])
+    response = cluster.ask(request, 3)
+    assert isinstance(response, CreatePartitionsResponse)
+    assert response.results[0].error_message == (
+        "All brokers specified in the manual partition assignment for partition 1 are fenced or in "
+        "controlled shutdown."
+    )

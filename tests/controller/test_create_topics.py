@@ -17,6 +17,7 @@ from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
@@ -159,8 +160,8 @@ def assigned(topic: CreatableTopic) -> CreatableTopic:
     ("topics", "error"),
     [
         ([assigned(topic("no/name", 0, 9, is_config_bad=True))] * 2, ErrorCode.INVALID_REQUEST),
-        ([assigned(topic("no/name", 0, 9, is_config_bad=True))], ErrorCode.INVALID_TOPIC_EXCEPTION),
         ([assigned(topic("old", 0, 9, is_config_bad=True))], ErrorCode.TOPIC_ALREADY_EXISTS),
+        ([assigned(topic("no/name", 0, 9, is_config_bad=True))], ErrorCode.INVALID_TOPIC_EXCEPTION),
         ([assigned(topic("new", 0, 9, is_config_bad=True))], ErrorCode.INVALID_CONFIG),
         ([assigned(topic("new", 0, 9, is_config_bad=False))], ErrorCode.INVALID_REQUEST),
         (
@@ -198,3 +199,47 @@ def test_chosen_partitions_are_numbered_from_0_on_once_each(
     cluster = OneNodeCluster()
     assert create(cluster, topic) == [error]
     assert ("t" in cluster.loader.image.topics_by_name) == (error is ErrorCode.NONE)
+
+
+def messages(cluster: OneNodeCluster, *topics: CreatableTopic) -> list[str | None]:
+    response = cluster.ask(CreateTopicsRequest(topics=list(topics)), 7)
+    assert isinstance(response, CreateTopicsResponse)
+    return [each.error_message for each in response.topics]
+
+
+@pytest.mark.parametrize(("present", "name"), [("_", "."), ("__", "..")])
+def test_a_collision_is_named_before_the_name_itself(present: str, name: str) -> None:
+    """`ReplicationControlManager.validateNewTopicNames`: the second problem replaces the first."""
+    cluster = OneNodeCluster()
+    found = messages(cluster, topic(name, 1, 1, is_config_bad=False))
+    assert found == [f"Topic name is invalid: '{name}' is not allowed"]
+    assert create(cluster, topic(present, 1, 1, is_config_bad=False)) == [ErrorCode.NONE]
+    found = messages(cluster, topic(name, 1, 1, is_config_bad=False))
+    assert found == [f"Topic '{name}' collides with existing topic: {present}"]
+
+
+def test_a_null_value_is_refused_beside_another_of_the_same_key() -> None:
+    """`ReplicationControlManager.computeConfigChanges`."""
+    asked = topic("t", 1, 1, is_config_bad=False)
+    asked.configs = [
+        CreatableTopicConfig(name="retention.ms", value=value) for value in (None, "5", None)
+    ]
+    words = "Null value not supported for topic configs: retention.ms,retention.ms"
+    assert messages(OneNodeCluster(), asked) == [words]
+
+
+def test_chosen_replicas_out_of_service_are_noticed_partition_by_partition() -> None:
+    """`ReplicationControlManager.createTopic`: before the next partition is looked at."""
+    cluster = OneNodeCluster()
+    cluster.add_broker(2, fenced=True)
+    asked = topic("t", -1, -1, is_config_bad=False)
+    words = (
+        "All brokers specified in the manual partition assignment for partition 3 are fenced or in "
+        "controlled shutdown."
+    )
+    for later in ([9], [1]):
+        asked.assignments = [
+            CreatableReplicaAssignment(partition_index=3, broker_ids=[2]),
+            CreatableReplicaAssignment(partition_index=0, broker_ids=later),
+        ]
+        assert messages(cluster, asked) == [words]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.model import Uuid
+from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
 )
@@ -25,6 +25,56 @@ def test_deletion_can_be_switched_off(version: int, error: ErrorCode) -> None:
     response = cluster.ask(DeleteTopicsRequest(topic_names=["t"]), version)
     assert isinstance(response, DeleteTopicsResponse)
     assert [each.error_code for each in response.responses] == [error]
+
+
+def test_deletion_that_is_switched_off_is_refused_for_each_mention_without_a_message() -> None:
+    """ControllerApis.deleteTopics and DeleteTopicsRequest.getErrorResponse of 4.3.1."""
+    cluster = OneNodeCluster({"delete.topic.enable": "false"})
+    states = [DeleteTopicState(name="t"), DeleteTopicState(name="t")]
+    response = cluster.ask(DeleteTopicsRequest(topics=states), 6)
+    assert isinstance(response, DeleteTopicsResponse)
+    answers = [(each.name, each.error_code, each.error_message) for each in response.responses]
+    assert answers == [("t", ErrorCode.TOPIC_DELETION_DISABLED, None)] * 2
+
+
+TWICE = "Duplicate topic name."
+MAPS = "The provided topic name maps to an ID that was already supplied."
+BOTH = "You may not specify both topic name and topic id."
+NEITHER = "Neither topic name nor id were specified."
+
+
+@pytest.mark.parametrize(
+    ("mentions", "answers", "is_deleted"),
+    [
+        ("name id", [("t", "id", MAPS)], False),
+        ("name name id", [("t", "", TWICE), ("t", "id", None)], True),
+        ("id id name", [(None, "id", "Duplicate topic id."), ("t", "id", MAPS)], False),
+        ("both id", [("t", "id", BOTH), ("t", "id", None)], True),
+        ("both name", [("t", "id", BOTH), ("t", "id", None)], True),
+        ("both both", [("t", "id", BOTH), ("t", "id", BOTH)], False),
+        ("neither neither", [(None, "", NEITHER), (None, "", NEITHER)], False),
+    ],
+)
+def test_each_way_to_name_a_topic_is_answered_as_in_kafka(
+    mentions: str, answers: list[tuple[str | None, str, str | None]], is_deleted: bool
+) -> None:
+    """ControllerApis.deleteTopics of 4.3.1, which gives its answers in any order."""
+    cluster = OneNodeCluster()
+    create(cluster, CreatableTopic(name="t", num_partitions=1, replication_factor=1))
+    topic_id = cluster.loader.image.topics_by_name["t"].topic_id
+    states = {
+        "name": DeleteTopicState(name="t"),
+        "id": DeleteTopicState(name=None, topic_id=topic_id),
+        "both": DeleteTopicState(name="t", topic_id=topic_id),
+        "neither": DeleteTopicState(name=None),
+    }
+    request = DeleteTopicsRequest(topics=[states[each] for each in mentions.split()])
+    response = cluster.ask(request, 6)
+    assert isinstance(response, DeleteTopicsResponse)
+    ids = {topic_id: "id", ZERO_UUID: ""}
+    found = [(each.name, ids[each.topic_id], each.error_message) for each in response.responses]
+    assert found == answers
+    assert ("t" not in cluster.loader.image.topics_by_name) == is_deleted
 
 
 def test_topic_named_by_name_and_by_id_is_not_deleted() -> None:

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
+from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_chosen
 from kraft_wire.controller.refusal import Refusal, check_room
 from kraft_wire.controller.topic_change_quota import TopicChanges, topic_changes
 from kraft_wire.metadata.image import TopicImage
@@ -105,8 +105,7 @@ def _grow(
     for number, replicas in enumerate(_replicas(controller, topic, asked, additional), present):
         record = new_partition(controller.image, topic.topic_id, number, replicas)
         if record is None:
-            is_chosen = asked.assignments is not None
-            raise nobody_leads(number, len(replicas), is_chosen=is_chosen)
+            raise nobody_leads(len(replicas))
         records.append(record)
     assert len(records) == additional
     return records
@@ -130,4 +129,8 @@ def _replicas(
     brokers = controller.image.brokers
     if asked.assignments is None:
         return place(brokers, additional, replicas_count, controller.random_source)
-    return [read_assignment(brokers, each.broker_ids, replicas_count) for each in asked.assignments]
+    first = len(topic.partitions)
+    return [
+        read_chosen(brokers, number, each.broker_ids, replicas_count)
+        for number, each in enumerate(asked.assignments, first)
+    ]

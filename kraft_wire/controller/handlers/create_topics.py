@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from kraft_wire.controller.config_rules import check_topic_name, check_topic_values
+from kraft_wire.controller.config_rules import check_no_nulls, check_topic_name, check_topic_values
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.created_topic_configs import topic_configs
 from kraft_wire.controller.elr_settings import clear_elr_records
-from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
+from kraft_wire.controller.java_map import java_map_order
+from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_chosen
 from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
 from kraft_wire.controller.topic_change_quota import TopicChanges, topic_changes
 from kraft_wire.metadata.image import TOPIC_RESOURCE
@@ -48,8 +49,8 @@ def handle(
     """Create topics.
 
     Errors of the request: POLICY_VIOLATION (too many partitions or records). Errors per topic,
-    first match wins: INVALID_REQUEST (named twice, the metadata topic), INVALID_TOPIC_EXCEPTION
-    (name, collision), TOPIC_ALREADY_EXISTS, INVALID_CONFIG, INVALID_REQUEST (assignment beside
+    first match wins: INVALID_REQUEST (named twice, the metadata topic), TOPIC_ALREADY_EXISTS,
+    INVALID_TOPIC_EXCEPTION (collision, name), INVALID_CONFIG, INVALID_REQUEST (assignment beside
     counts), INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
     Last of all a topic may be refused by the quota: THROTTLING_QUOTA_EXCEEDED.
     """
@@ -99,13 +100,13 @@ def _check_name(controller: Controller, name: str, count: int, taken: dict[str, 
     if name == METADATA_TOPIC:
         words = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    check_topic_name(name)
     if name in controller.image.topics_by_name:
         raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     colliding = taken.get(collision_form(name))
-    if colliding is not None:
+    if colliding is not None:  # before the name itself is judged: `.` collides with `_`
         words = f"Topic '{name}' collides with existing topic: {colliding}"
         raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+    check_topic_name(name)
 
 
 def _partitions_count(controller: Controller, topics: Sequence[CreatableTopic]) -> int:
@@ -124,13 +125,14 @@ def _create(
     controller: Controller, topic: CreatableTopic, changes: TopicChanges
 ) -> tuple[list[VersionedRecord], CreatableTopicResult]:
     """Return the records of a new topic, and its answer."""
+    check_no_nulls([config.name for config in topic.configs if config.value is None])
     values = {config.name: config.value for config in topic.configs}
     check_topic_values(values, controller.settings)
     own = {name: value for name, value in values.items() if value is not None}
     assert len(own) == len(values)
     replicas = _replicas(controller, topic)
     topic_id = random_uuid(controller.random_source)
-    partitions = _partition_records(controller, topic, topic_id, replicas)
+    partitions = _partition_records(controller, topic_id, replicas)
     changes.take(len(partitions))
     configs = [
         VersionedRecord(
@@ -138,7 +140,7 @@ def _create(
                 resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value
             )
         )
-        for name, value in own.items()
+        for name, value in ((name, own[name]) for name in java_map_order(own))
     ]
     assert len(partitions) == len(replicas) > 0
     head = VersionedRecord(TopicRecord(name=topic.name, topic_id=topic_id))
@@ -207,17 +209,17 @@ def _one_assigned(
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
     replicas_count = len(next(iter(chosen.values()))) if chosen else None
     assert replicas_count is None or replicas_count > 0, replicas_count
-    return read_assignment(controller.image.brokers, assignment.broker_ids, replicas_count)
+    return read_chosen(controller.image.brokers, number, assignment.broker_ids, replicas_count)
 
 
 def _partition_records(
-    controller: Controller, topic: CreatableTopic, topic_id: Uuid, replicas: Sequence[Sequence[int]]
+    controller: Controller, topic_id: Uuid, replicas: Sequence[Sequence[int]]
 ) -> list[VersionedRecord]:
     records = []
     for number, brokers in enumerate(replicas):
         record = new_partition(controller.image, topic_id, number, brokers)
         if record is None:
-            raise nobody_leads(number, len(brokers), is_chosen=bool(topic.assignments))
+            raise nobody_leads(len(brokers))
         records.append(record)
     assert len(records) == len(replicas)
     return records

@@ -8,6 +8,7 @@ Left out:    nothing
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
@@ -37,93 +38,102 @@ def handle(
 ) -> ControllerResult:
     """Delete topics.
 
-    Errors per topic, first match wins: TOPIC_DELETION_DISABLED (INVALID_REQUEST below v3),
-    INVALID_REQUEST (neither or both of name and id, named twice), UNKNOWN_TOPIC_OR_PARTITION or
-    UNKNOWN_TOPIC_ID, POLICY_VIOLATION (too many records). Last of
-    all a topic may be refused by the quota: THROTTLING_QUOTA_EXCEEDED.
+    Errors, first match wins: TOPIC_DELETION_DISABLED of the request (INVALID_REQUEST below v3); per
+    topic INVALID_REQUEST (neither or both of name and id, named twice), UNKNOWN_TOPIC_OR_PARTITION
+    or UNKNOWN_TOPIC_ID, POLICY_VIOLATION (too many records). Last of all a topic may be refused by
+    the quota: THROTTLING_QUOTA_EXCEEDED.
     """
     version = context.api_version
     assert request.MIN_VERSION <= version <= request.MAX_VERSION, version
+    if not controller.settings.boolean("delete.topic.enable"):
+        is_old = version < _DELETION_DISABLED_FROM
+        error = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
+        return ControllerResult(refuse(request, error, None))
     states = request.topics
     if version < _IDS_FROM:
         states = [DeleteTopicState(name=name) for name in request.topic_names]
     changes = topic_changes(controller, context, strict_from=_STRICT_FROM)
-    named = Counter((state.name, state.topic_id) for state in states)
-    results: dict[tuple[str | None, bytes], DeletableTopicResult] = {}
-    doomed: dict[bytes, VersionedRecord] = {}
-    named_twice = _named_by_id_and_name(controller, states)
-    for state in states:
-        if state.name is None and state.topic_id in named_twice:
-            continue
+    asked = _Asked(controller, states)
+    results: list[DeletableTopicResult] = []
+    doomed: list[VersionedRecord] = []
+    for state in asked.answered():
         result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
         try:
-            _check_enabled(controller, version)
-            _check_state(state, named[state.name, state.topic_id])
-            topic = _find(controller, state)
-            if topic.topic_id in named_twice:
-                result.topic_id = topic.topic_id
-                words = "The provided topic name maps to an ID that was already supplied."
-                raise Refusal(ErrorCode.INVALID_REQUEST, words)
+            topic = asked.topic(state, result)
             check_room(len(doomed) + 1, "topics")
             result.name, result.topic_id = topic.name, topic.topic_id
             changes.take(len(topic.partitions))
-            record = RemoveTopicRecord(topic_id=topic.topic_id)
-            doomed[topic.topic_id] = VersionedRecord(record)
+            doomed.append(VersionedRecord(RemoveTopicRecord(topic_id=topic.topic_id)))
         except Refusal as refusal:
             result.error_code = refusal.error
             result.error_message = refusal.message
-        results[state.name, state.topic_id] = result
-    assert len(results) == len(named) - len(named_twice)
-    assert len(doomed) <= len(results)
-    response = DeleteTopicsResponse(
-        throttle_time_ms=changes.throttle_ms, responses=list(results.values())
-    )
-    return ControllerResult(response, list(doomed.values()))
+        results.append(result)
+    assert len(doomed) <= len(results) <= len(states)
+    response = DeleteTopicsResponse(throttle_time_ms=changes.throttle_ms, responses=results)
+    return ControllerResult(response, doomed)
 
 
 def refuse(
     request: DeleteTopicsRequest, error: ErrorCode, message: str | None
 ) -> DeleteTopicsResponse:
-    """Return the answer that refuses the request as a whole."""
+    """Return the answer that refuses the request as a whole, without a message as in Kafka."""
     assert error is not ErrorCode.NONE
     states = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(
-                name=state.name, topic_id=state.topic_id, error_code=error, error_message=message
+                name=state.name, topic_id=state.topic_id, error_code=error, error_message=None
             )
             for state in states
         ]
     )
 
 
-def _named_by_id_and_name(controller: Controller, states: list[DeleteTopicState]) -> set[bytes]:
-    """Return the ids of topics that a request has by name and by id; the name is answered."""
-    ids = {state.topic_id for state in states if state.name is None}
-    found = (controller.image.topic(state.name) for state in states if state.name is not None)
-    return {topic.topic_id for topic in found if topic is not None and topic.topic_id in ids}
+class _Asked:
+    """The topics of a request, of which each may be named by its name, its id, or wrongly."""
 
+    def __init__(self, controller: Controller, states: list[DeleteTopicState]) -> None:
+        self._controller = controller
+        self._states = states
+        self._named = Counter((state.name, state.topic_id) for state in states)
+        self._ids = {state.topic_id for state in states if state.name is None} - {ZERO_UUID}
+        self._with_name = set()
+        """Ids of the topics that are named by their name, once."""
+        for state in states:
+            is_by_name = state.name is not None and state.topic_id == ZERO_UUID
+            if is_by_name and self._named[state.name, state.topic_id] == 1:
+                topic = controller.image.topic(state.name or "")
+                self._with_name |= {topic.topic_id} if topic is not None else set()
 
-def _check_enabled(controller: Controller, version: int) -> None:
-    if controller.settings.boolean("delete.topic.enable"):
-        return
-    words = ErrorCode.TOPIC_DELETION_DISABLED.message
-    if version < _DELETION_DISABLED_FROM:
-        raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    raise Refusal(ErrorCode.TOPIC_DELETION_DISABLED, words)
+    def answered(self) -> Iterator[DeleteTopicState]:
+        """Yield what has an answer: repeated topics once, and of a topic with both its name."""
+        seen = set()
+        for state in self._states:
+            key = state.name, state.topic_id
+            is_well_formed = (state.name is None) != (state.topic_id == ZERO_UUID)
+            is_named = state.name is None and state.topic_id in self._with_name
+            if is_well_formed and (key in seen or (is_named and self._named[key] == 1)):
+                continue
+            seen.add(key)
+            yield state
 
-
-def _check_state(state: DeleteTopicState, count: int) -> None:
-    assert count > 0, state
-    words = None
-    if state.name is None and state.topic_id == ZERO_UUID:
-        words = "Neither topic name nor id were specified."
-    elif state.name is not None and state.topic_id != ZERO_UUID:
-        words = "You may not specify both topic name and topic id."
-    elif count > 1:
-        words = "Duplicate topic id." if state.name is None else "Duplicate topic name."
-    if words is not None:
-        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    def topic(self, state: DeleteTopicState, result: DeletableTopicResult) -> TopicImage:
+        """Return the topic to delete; a Refusal if it is named wrongly or does not exist."""
+        words = None
+        if state.name is None and state.topic_id == ZERO_UUID:
+            words = "Neither topic name nor id were specified."
+        elif state.name is not None and state.topic_id != ZERO_UUID:
+            words = "You may not specify both topic name and topic id."
+        elif self._named[state.name, state.topic_id] > 1:
+            words = "Duplicate topic id." if state.name is None else "Duplicate topic name."
+        if words is not None:
+            raise Refusal(ErrorCode.INVALID_REQUEST, words)
+        topic = _find(self._controller, state)
+        if state.name is not None and topic.topic_id in self._ids:
+            result.topic_id = topic.topic_id
+            words = "The provided topic name maps to an ID that was already supplied."
+            raise Refusal(ErrorCode.INVALID_REQUEST, words)
+        return topic
 
 
 def _find(controller: Controller, state: DeleteTopicState) -> TopicImage:
