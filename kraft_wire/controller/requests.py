@@ -10,10 +10,18 @@ from kraft_wire.controller.controller import Controller, ControllerContext, Cont
 from kraft_wire.controller.dispatch import handler, refuser
 from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
 from kraft_wire.metadata.records import encode_record
+from kraft_wire.wire.generated.alter_partition import AlterPartitionRequest
+from kraft_wire.wire.generated.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+)
+from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+)
 from kraft_wire.wire.message import Message, UnencodableMessage
 
-__all__ = ["decide", "refuse"]
+__all__ = ["decide", "names_nothing", "nobody_active", "refuse"]
 
 
 def decide(
@@ -26,9 +34,8 @@ def decide(
     """
     assert context.now_ms >= 0, context
     assert context.wall_ms >= 0, context
-    if not controller.is_active:
-        words = "No controller appears to be active on this node."
-        return ControllerResult(refuse(request, ErrorCode.NOT_CONTROLLER, words))
+    if not controller.is_active and not names_nothing(request):
+        return ControllerResult(refuse(request, ErrorCode.NOT_CONTROLLER, nobody_active()))
     result = handler(request.API_KEY)(controller, context, request)
     assert len(result.records) <= BATCH_RECORDS_MAX or not result.is_atomic
     return _encoded(request, result) if result.records else result
@@ -38,6 +45,25 @@ def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
     """Return the response of the request's API that refuses it as a whole."""
     assert error is not ErrorCode.NONE
     return refuser(request.API_KEY)(request, error, message)
+
+
+def names_nothing(request: Message) -> bool:
+    """Return whether a request has an empty list: as in Kafka any controller answers it."""
+    match request:
+        case AlterPartitionRequest() | AlterPartitionReassignmentsRequest():
+            return not request.topics
+        case ListPartitionReassignmentsRequest():
+            return request.topics is not None and not request.topics
+        case ElectLeadersRequest():
+            return request.topic_partitions is not None and not request.topic_partitions
+    return False
+
+
+def nobody_active(leader_id: int = -1) -> str:
+    """Return the message beside NOT_CONTROLLER, in Kafka's words; -1: no leader is known."""
+    if leader_id < 0:
+        return "No controller appears to be active."
+    return f"The active controller appears to be node {leader_id}."
 
 
 def _encoded(request: Message, result: ControllerResult) -> ControllerResult:

@@ -90,3 +90,14 @@ def test_result_carries_the_records_as_they_are_appended() -> None:
     result = decide(cluster.controller, Context(1), request)
     assert len(result.values) == len(result.records) == 2
     assert result.values[0][:3] == bytes([1, 14, 0])
+
+
+@pytest.mark.parametrize(("name", "shown"), [("", ""), (None, "null"), ("u", "u")])
+def test_an_entity_that_is_named_twice_is_shown_with_its_name(name: str | None, shown: str) -> None:
+    """ClientQuotaEntity.toString of 4.3.1."""
+    entity = [EntityData(entity_type="user", entity_name=name)]
+    request = AlterClientQuotasRequest(entries=[EntryData(entity=entity)] * 2)
+    response = OneNodeCluster().ask(request, 1)
+    assert isinstance(response, AlterClientQuotasResponse)
+    words = f"Ignoring duplicate entity ClientQuotaEntity(entries={{user={shown}}})"
+    assert [each.error_message for each in response.entries] == [words]

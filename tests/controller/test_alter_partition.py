@@ -3,7 +3,7 @@
 import pytest
 
 from kraft_wire.metadata.records import VersionedRecord
-from kraft_wire.model import Uuid
+from kraft_wire.model import ONE_UUID, Uuid
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -133,10 +133,12 @@ def test_isr_that_may_not_be_is_refused_and_not_recorded(
 
 def test_broker_of_a_former_life_changes_nothing() -> None:
     cluster = cluster_of_three()
-    request = AlterPartitionRequest(broker_id=2, broker_epoch=cluster.epochs[2] - 1)
+    topics = [TopicData(topic_id=ONE_UUID)]
+    epoch = cluster.epochs[2] - 1
+    request = AlterPartitionRequest(broker_id=2, broker_epoch=epoch, topics=topics)
     answer = AlterPartitionResponse(error_code=E.STALE_BROKER_EPOCH)
     assert cluster.request(request) == answer
-    assert cluster.request(AlterPartitionRequest(broker_id=9)) == answer
+    assert cluster.request(AlterPartitionRequest(broker_id=9, topics=topics)) == answer
 
 
 def test_replica_that_was_unfenced_again_under_a_new_epoch_is_named_by_it() -> None:

@@ -150,6 +150,17 @@ def test_a_broker_supports_the_quorums_level_or_is_refused(
     assert cluster.register(2, features=features).error_code == expected
 
 
+def test_a_feature_that_is_named_twice_is_looked_at_twice() -> None:
+    """ClusterControlManager.processRegistrationFeature of 4.3.1."""
+    low, high = LEVELS["metadata.version"]
+    features = [feature(name, *levels) for name, levels in LEVELS.items()]
+    cluster = BrokerCluster()
+    again = [*features, feature("metadata.version", low, high)]
+    assert cluster.register(2, features=again).error_code == ErrorCode.NONE
+    other = [*features, feature("metadata.version", 1, 2)]
+    assert cluster.register(3, features=other).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
 def test_new_incarnation_leaves_every_isr_before_it_registers() -> None:
     cluster = BrokerCluster([2, 3])
     cluster.create("t", [2, 3])

@@ -11,6 +11,7 @@ from kraft_wire.wire.generated.controller_registration import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
+from kraft_wire.wire.generated.register_controller_record import RegisterControllerRecord
 from tests.controller.cluster import OneNodeCluster
 from tests.controller.plain_requests import registration
 
@@ -43,6 +44,15 @@ def test_registration_that_no_log_may_hold_is_refused(fields: dict[str, object])
     assert cluster.loader.image.controllers == {}
 
 
+def test_no_controller_is_ready_to_migrate_from_zookeeper() -> None:
+    """ClusterControlManager.registerController of 4.3.1 does not record what the request says."""
+    cluster = OneNodeCluster()
+    cluster.ask(registration(zk_migration_ready=True), 0)
+    record = cluster.committed[-1].record
+    assert isinstance(record, RegisterControllerRecord)
+    assert not record.zk_migration_ready
+
+
 @pytest.mark.parametrize(("level", "is_taken"), [(14, False), (15, True)])
 def test_controllers_register_from_3_7_on(level: int, is_taken: bool) -> None:
     """ClusterControlManager.registerController of 4.3.1, at the levels of 3.6-IV2 and 3.7-IV0."""
@@ -51,8 +61,7 @@ def test_controllers_register_from_3_7_on(level: int, is_taken: bool) -> None:
     cluster.commit([VersionedRecord(record)])
     response = cluster.ask(registration(), 0)
     assert isinstance(response, ControllerRegistrationResponse)
-    words = "The current MetadataVersion is too old to support controller registrations."
-    refused = (ErrorCode.UNSUPPORTED_VERSION, words)
+    refused = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_VERSION.message)
     answer = response.error_code, response.error_message
-    assert answer == ((ErrorCode.NONE, None) if is_taken else refused)
+    assert answer == ((ErrorCode.NONE, "") if is_taken else refused)
     assert list(cluster.loader.image.controllers) == ([7] if is_taken else [])

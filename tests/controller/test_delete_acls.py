@@ -35,6 +35,13 @@ def test_more_entries_than_one_change_may_remove_are_refused() -> None:
     result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every]))
     assert result.records == ()
     assert result.response.filter_results[0].error_code == ErrorCode.INVALID_REQUEST
+    crowd.popitem()
+    result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every]))
+    assert len(result.records) == 10_000
+    result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every, every]))
+    assert result.records == (), "AclControlManager counts what an earlier filter has matched"
+    words = "Cannot remove more than 10000 acls in a single delete operation."
+    assert [each.error_message for each in result.response.filter_results] == [words] * 2
 
 
 def test_errors_in_order() -> None:

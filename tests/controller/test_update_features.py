@@ -85,7 +85,33 @@ def test_level_of_the_quorum_is_asked_for_and_its_refusal_answered() -> None:
     assert result.quorum_upgrade is None, "the level is there already"
     refused = quorum_refused(request, ErrorCode.INVALID_UPDATE_VERSION)
     assert refused.error_code == ErrorCode.INVALID_UPDATE_VERSION
-    assert "INVALID_UPDATE_VERSION" in (refused.error_message or "")
+    assert refused.error_message == (
+        "The update failed for all features since the following feature had an error: Invalid "
+        "upgrade of kraft.version to KRAFT_VERSION_1 because not all of the voters support it"
+    )
+    refused = quorum_refused(request, ErrorCode.REQUEST_TIMED_OUT)
+    assert "REQUEST_TIMED_OUT" in (refused.error_message or "")
+
+
+def test_features_are_changed_in_the_order_of_java_s_map() -> None:
+    """QuorumController.updateFeatures of 4.3.1 puts them into a HashMap."""
+    names = ["transaction.version", "share.version", "group.version", "streams.version"]
+    ordered = ["group.version", "share.version", "streams.version", "transaction.version"]
+    for given in (names, names[::-1]):
+        cluster = OneNodeCluster(brokers=0)
+        updates = [FeatureUpdateKey(feature=each, max_version_level=1) for each in given]
+        result = decide(
+            cluster.controller, Context(2), UpdateFeaturesRequest(feature_updates=updates)
+        )
+        made = [each.record for each in result.records]
+        assert [each.name for each in made if isinstance(each, FeatureLevelRecord)] == ordered
+        for each in updates:
+            each.max_version_level = 99
+        result = decide(
+            cluster.controller, Context(2), UpdateFeaturesRequest(feature_updates=updates)
+        )
+        assert isinstance(result.response, UpdateFeaturesResponse)
+        assert f"for feature {ordered[0]}. " in (result.response.error_message or "")
 
 
 @pytest.mark.parametrize("feature", ["group.version", "eligible.leader.replicas.version"])

@@ -13,7 +13,7 @@ from math import fmod, inf, isnan
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
+from kraft_wire.controller.refusal import Refusal, is_too_large
 from kraft_wire.metadata.image import QuotaEntity
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.alter_client_quotas import (
@@ -60,7 +60,9 @@ def handle(
         answer = ResponseEntryData(error_message=None, entity=_shown(entity))
         try:
             if entity in results or len({op.key for op in entry.ops}) != len(entry.ops):
-                parts = ", ".join(f"{kind}={name or 'null'}" for kind, name in entity)
+                parts = ", ".join(
+                    f"{kind}={'null' if name is None else name}" for kind, name in entity
+                )
                 words = f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})"
                 raise Refusal(ErrorCode.INVALID_REQUEST, words)
             records += list(_changes(controller, entity, entry))
@@ -69,7 +71,7 @@ def handle(
         results[entity] = answer
     assert len(results) <= len(request.entries)
     if is_too_large(len(records)):
-        return ControllerResult(refuse(request, ErrorCode.POLICY_VIOLATION, TOO_LARGE))
+        return ControllerResult(refuse(request, ErrorCode.POLICY_VIOLATION, None))
     response = AlterClientQuotasResponse(entries=list(results.values()))
     return ControllerResult(response, () if request.validate_only else records)
 
@@ -77,11 +79,18 @@ def handle(
 def refuse(
     request: AlterClientQuotasRequest, error: ErrorCode, message: str | None
 ) -> AlterClientQuotasResponse:
-    """Return the answer that refuses the request as a whole."""
+    """Return the answer that refuses the request as a whole, with Kafka's message of the error."""
     assert error is not ErrorCode.NONE
     return AlterClientQuotasResponse(
         entries=[
-            ResponseEntryData(error_code=error, error_message=message, entity=_shown(_entity(each)))
+            ResponseEntryData(
+                error_code=error,
+                error_message=error.message,
+                entity=[
+                    ResponseEntityData(entity_type=part.entity_type, entity_name=part.entity_name)
+                    for part in each.entity
+                ],
+            )
             for each in request.entries
         ]
     )

@@ -47,6 +47,8 @@ def handle(
     NEW_LEADER_ELECTED (done, and another broker leads now).
     """
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
+    if not request.topics:
+        return ControllerResult(AlterPartitionResponse())  # as 4.3.1: nothing is checked
     broker = controller.image.brokers.get(request.broker_id)
     if broker is None or broker.broker_epoch != request.broker_epoch:
         return ControllerResult(refuse(request, ErrorCode.STALE_BROKER_EPOCH, None))

@@ -75,15 +75,14 @@ def handle(
 def refuse(
     request: AlterUserScramCredentialsRequest, error: ErrorCode, message: str | None
 ) -> AlterUserScramCredentialsResponse:
-    """Return the answer that refuses the request as a whole, once per user."""
+    """Return the answer that refuses the request as a whole, once per user, by name."""
     assert error is not ErrorCode.NONE
-    users = dict.fromkeys(
-        [each.name for each in request.deletions] + [each.name for each in request.upsertions]
-    )
+    changes: list[_Change] = [*request.deletions, *request.upsertions]
+    users = {change.name for change in changes}
     return AlterUserScramCredentialsResponse(
         results=[
             AlterUserScramCredentialsResult(user=user, error_code=error, error_message=message)
-            for user in users
+            for user in sorted(users)
         ]
     )
 

@@ -167,15 +167,16 @@ def _check_features(controller: Controller, request: BrokerRegistrationRequest) 
     finalized[KRAFT_VERSION] = controller.kraft_version or 0
     assert METADATA_VERSION in finalized, "an active controller has a metadata.version"
     for feature in request.features:
-        level = finalized.pop(feature.name, 0)
+        level = finalized.get(feature.name, 0)
         low, high = feature.min_supported_version, feature.max_supported_version
         if not low <= level <= high:
             raise _unsupported(feature.name, level, low, high)
-    if METADATA_VERSION in finalized:
+    named = {feature.name for feature in request.features}
+    if METADATA_VERSION not in named:
         words = "Request features do not contain 'metadata.version'"
         raise Refusal(ErrorCode.INVALID_REGISTRATION, words)
     for name, level in finalized.items():
-        if level:
+        if level and name not in named:
             raise _unsupported(name, level, 0, 0)
 
 

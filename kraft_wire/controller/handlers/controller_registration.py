@@ -44,20 +44,18 @@ def handle(
         incarnation_id=request.incarnation_id,
         endpoints=endpoint_images(request.listeners),
         features=feature_images(request.features),
-        zk_migration_ready=request.zk_migration_ready,
+        zk_migration_ready=False,
     )
     assert len(registered.endpoints) == len(request.listeners), request
-    return ControllerResult(
-        ControllerRegistrationResponse(error_message=None), [controller_record(registered)]
-    )
+    return ControllerResult(ControllerRegistrationResponse(), [controller_record(registered)])
 
 
 def refuse(
     request: ControllerRegistrationRequest, error: ErrorCode, message: str | None
 ) -> ControllerRegistrationResponse:
-    """Return the answer that refuses the request."""
+    """Return the answer that refuses the request, with Kafka's message of the error."""
     assert error is not ErrorCode.NONE
-    return ControllerRegistrationResponse(error_code=error, error_message=message)
+    return ControllerRegistrationResponse(error_code=error, error_message=error.message)
 
 
 def _problem(request: ControllerRegistrationRequest) -> str | None:

@@ -7,7 +7,7 @@ Left out:    nothing
 """
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.refusal import BATCH_RECORDS_MAX
+from kraft_wire.controller.refusal import BATCH_RECORDS_MAX, Refusal
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER, AclFilter
 from kraft_wire.metadata.image import AclImage
 from kraft_wire.metadata.records import VersionedRecord
@@ -42,10 +42,10 @@ def handle(
         words = "No Authorizer is configured."
         return ControllerResult(refuse(request, ErrorCode.SECURITY_DISABLED, words))
     doomed: dict[Uuid, VersionedRecord] = {}
-    results = [_result(controller, each, doomed) for each in filters]
-    if len(doomed) > BATCH_RECORDS_MAX:
-        words = f"Cannot remove more than {BATCH_RECORDS_MAX} acls in a single delete operation."
-        return ControllerResult(refuse(request, ErrorCode.INVALID_REQUEST, words))
+    try:
+        results = [_result(controller, each, doomed) for each in filters]
+    except Refusal as refusal:
+        return ControllerResult(refuse(request, refusal.error, refusal.message))
     assert len(results) == len(request.filters)
     return ControllerResult(DeleteAclsResponse(filter_results=results), list(doomed.values()))
 
@@ -89,6 +89,11 @@ def _result(
     acls = controller.image.acls
     found = [acl_id for acl_id in sorted(acls) if asked.matches(acls[acl_id])]
     for acl_id in found:
+        if len(doomed) >= BATCH_RECORDS_MAX:  # also if an earlier filter has matched this one
+            words = (
+                f"Cannot remove more than {BATCH_RECORDS_MAX} acls in a single delete operation."
+            )
+            raise Refusal(ErrorCode.INVALID_REQUEST, words)
         doomed[acl_id] = VersionedRecord(RemoveAccessControlEntryRecord(id=acl_id))
     matching = [_matching(acls[acl_id]) for acl_id in found]
     assert len(matching) <= len(doomed)

@@ -53,6 +53,8 @@ def handle(
     PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
+    if request.topic_partitions is not None and not request.topic_partitions:
+        return ControllerResult(_Answer())  # as 4.3.1: nothing is checked
     election = _ELECTIONS.get(request.election_type)
     if election is None:
         words = f"Unknown election type {request.election_type}"

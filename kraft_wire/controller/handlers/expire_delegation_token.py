@@ -55,6 +55,6 @@ def handle(
 def refuse(
     request: ExpireDelegationTokenRequest, error: ErrorCode, message: str | None
 ) -> ExpireDelegationTokenResponse:
-    """Return the answer that refuses the request before the controller is asked."""
+    """Return the answer that refuses the request; it has no error message."""
     assert error is not ErrorCode.NONE
-    return ExpireDelegationTokenResponse(error_code=error, expiry_timestamp_ms=-1)
+    return ExpireDelegationTokenResponse(error_code=error)

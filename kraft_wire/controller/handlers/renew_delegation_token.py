@@ -55,6 +55,6 @@ def handle(
 def refuse(
     request: RenewDelegationTokenRequest, error: ErrorCode, message: str | None
 ) -> RenewDelegationTokenResponse:
-    """Return the answer that refuses the request before the controller is asked."""
+    """Return the answer that refuses the request; it has no error message."""
     assert error is not ErrorCode.NONE
-    return RenewDelegationTokenResponse(error_code=error, expiry_timestamp_ms=-1)
+    return RenewDelegationTokenResponse(error_code=error)

@@ -19,6 +19,7 @@ from kraft_wire.controller.controller import (
     QuorumUpgrade,
 )
 from kraft_wire.controller.elr_settings import explicit_min_isr_records
+from kraft_wire.controller.java_map import java_map_order
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.features import (
     CONTROLLERS_FROM,
@@ -73,7 +74,7 @@ def handle(
     records: list[VersionedRecord] = []
     upgrade = None
     try:
-        for update in updates.values():
+        for update in (updates[name] for name in java_map_order(updates)):
             _check(controller, update, updates)
             if update.feature == ELR_VERSION and update.level > 0:
                 records += explicit_min_isr_records(controller.image, controller.settings)
@@ -112,6 +113,16 @@ def quorum_refused(request: UpdateFeaturesRequest, error: ErrorCode) -> UpdateFe
     """Return the answer if the quorum refuses the level of kraft.version."""
     assert error is not ErrorCode.NONE
     words = f"The quorum answered {error.name} to the change of {KRAFT_VERSION}."
+    if error is ErrorCode.INVALID_UPDATE_VERSION:
+        level = next(
+            each.max_version_level
+            for each in request.feature_updates
+            if each.feature == KRAFT_VERSION
+        )
+        words = (
+            f"Invalid upgrade of {KRAFT_VERSION} to KRAFT_VERSION_{level} because not all of the "
+            "voters support it"
+        )
     return refuse(request, error, words)
 
 

@@ -33,6 +33,7 @@ from kraft_wire.node.controller.descriptions import (
 from kraft_wire.node.controller.host import ControllerHost, OwnContext
 from kraft_wire.node.controller.token_requests import (
     CHANGES_OF_TOKENS,
+    refused_owner,
     refused_renewers,
     refused_tokens,
 )
@@ -160,8 +161,12 @@ class ControllerApis:
         """Answer a request on a controller's listener."""
         api_key = request.API_KEY
         assert api_key in self.versions, api_key
-        if api_key in CHANGES_OF_TOKENS and not self._may_use_tokens(context):
-            return refused_tokens(context, request)
+        if api_key in CHANGES_OF_TOKENS:
+            refusal = refused_owner(request)
+            if refusal is not None:
+                return refusal
+            if not self._may_use_tokens(context):
+                return refused_tokens(context, request)
         if api_key in _CHECKED_BY_BROKERS:
             context = replace(context, is_direct=True)
         if api_key in _RAFT or api_key in _DECIDED:
@@ -204,6 +209,9 @@ class ControllerApis:
         self, context: RequestContext, request: Message
     ) -> Message | Withheld | None:
         """Check a client's request about tokens as a broker does, before the controller does."""
+        refusal = refused_owner(request)
+        if refusal is not None:
+            return refusal
         if not self._may_use_tokens(context):
             return refused_tokens(context, request)
         if not isinstance(request, CreateDelegationTokenRequest):

@@ -24,7 +24,7 @@ from kraft_wire.controller.controller import (
     QuorumUpgrade,
 )
 from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
-from kraft_wire.controller.requests import decide, refuse
+from kraft_wire.controller.requests import decide, names_nothing, nobody_active, refuse
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import (
@@ -56,7 +56,6 @@ __all__ = ["AnswerTo", "ControllerHost", "OwnContext"]
 AnswerTo: TypeAlias = ReplyTo | str
 """A client's request, or the tag of a request of this node."""
 
-_NOT_ACTIVE: Final = "No controller appears to be active on this node."
 _BEGINNING: Final = Offset(0)
 _AGAIN_AFTER_MS: Final = 1_000
 """Pause after a step that found the disk full. Non-obvious 31: never due at once."""
@@ -140,8 +139,11 @@ class ControllerHost:
 
         If the controller is not active the answer is NOT_CONTROLLER.
         """
+        if not self.is_active and names_nothing(request):
+            return decide(self.controller, context, request).response
         if not self.is_active:
-            return refuse(request, ErrorCode.NOT_CONTROLLER, _NOT_ACTIVE)
+            words = nobody_active(self._raft.replica.quorum.leader_id)
+            return refuse(request, ErrorCode.NOT_CONTROLLER, words)
         voters = self._raft.replica.quorum.voters
         self.controller.kraft_version = voters.kraft_version
         self.controller.voter_ids = list(voters.latest.nodes)

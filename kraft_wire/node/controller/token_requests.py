@@ -18,9 +18,13 @@ from kraft_wire.wire.generated.create_delegation_token import (
     CreateDelegationTokenResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.expire_delegation_token import ExpireDelegationTokenResponse
+from kraft_wire.wire.generated.renew_delegation_token import RenewDelegationTokenResponse
 from kraft_wire.wire.message import Message
 
-__all__ = ["CHANGES_OF_TOKENS", "refused_renewers", "refused_tokens"]
+__all__ = ["CHANGES_OF_TOKENS", "refused_owner", "refused_renewers", "refused_tokens"]
+
+_NO_TIME: Final = -1
 
 CHANGES_OF_TOKENS: Final = frozenset(
     key_of(f"{verb}DelegationToken") for verb in ("Create", "Renew", "Expire")
@@ -33,7 +37,19 @@ def refused_tokens(context: RequestContext, request: Message) -> Message:
     error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     if isinstance(request, CreateDelegationTokenRequest):
         return refused(context, request, error)
-    return refuse(request, error, None)
+    answer = refuse(request, error, None)
+    assert isinstance(answer, RenewDelegationTokenResponse | ExpireDelegationTokenResponse), answer
+    answer.expiry_timestamp_ms = _NO_TIME
+    return answer
+
+
+def refused_owner(request: Message) -> Message | None:
+    """Return the answer to an owner who has a name but no type; as in Kafka it names nobody."""
+    if not isinstance(request, CreateDelegationTokenRequest):
+        return None
+    if not request.owner_principal_name or request.owner_principal_type is not None:
+        return None
+    return refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
 def refused_renewers(

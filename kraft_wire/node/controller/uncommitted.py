@@ -7,13 +7,13 @@ ended before the records were committed, the result is unknown: NOT_CONTROLLER, 
 
 from typing import Final
 
+from kraft_wire.controller.requests import nobody_active
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message, Struct
 
 __all__ = ["not_controller", "uncommitted"]
 
 _DISK_FULL: Final = "The disk of the metadata log is full"
-_NOT_CONTROLLER: Final = "The controller lost its leadership before the change was committed"
 
 
 def uncommitted(response: Message) -> Message:
@@ -24,7 +24,7 @@ def uncommitted(response: Message) -> Message:
 
 def not_controller(response: Message) -> Message:
     """Turn each success in an answer into NOT_CONTROLLER; returns the same answer."""
-    _refuse(response, ErrorCode.NOT_CONTROLLER, _NOT_CONTROLLER)
+    _refuse(response, ErrorCode.NOT_CONTROLLER, nobody_active())
     return response
 
 

@@ -44,7 +44,6 @@ _AGAIN_AFTER_MS: Final = 100
 _REQUEST_TIMEOUT_MS: Final = 30_000
 """`controller.socket.timeout.ms` of Kafka."""
 _LINE_EVERY_MS: Final = 1_000
-_TIMED_OUT: Final = "Timed out waiting for the active controller."
 
 
 @dataclass(slots=True, eq=False)
@@ -180,7 +179,7 @@ class Forwarder:
                 break
             self._finish(
                 question,
-                self._refuse(question.request, ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT),
+                self._refuse(question.request, ErrorCode.REQUEST_TIMED_OUT, None),
             )
         self._send_waiting(now_ms)
 

@@ -103,6 +103,17 @@ def test_clients_without_a_login_or_with_a_token_are_refused_first(
     assert (renewed.expiry_timestamp_ms, expired.expiry_timestamp_ms) == (-1, -1)
 
 
+@pytest.mark.parametrize("listener", ["SECURE", "PLAINTEXT", CONTROLLER_LISTENER])
+def test_an_owner_with_a_name_but_no_type_is_nobody(listener: str) -> None:
+    """KafkaApis and ControllerApis of 4.3.1 fail before they look at the login (KafkaPrincipal)."""
+    request = creation("bob")
+    request.owner_principal_type = None
+    answer = TokenNode().asked_by(ROOT, request, listener)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert (answer.principal_type, answer.principal_name) == (ANONYMOUS.type, ANONYMOUS.name)
+    assert answer.expiry_timestamp_ms == -1
+
+
 def forwarded(node: TokenNode, who: Principal, request: Message) -> Any:
     """Return the answer to a request that a broker forwards in an envelope."""
     header = RequestHeader(request.API_KEY, request.MAX_VERSION, 1, "client")
