@@ -78,12 +78,12 @@ def settle(quorum: Quorum, leader: Leader, now_ms: int) -> None:
         finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT)
 
 
-def finish(quorum: Quorum, leader: Leader, error: ErrorCode) -> None:
-    """Drop the pending change and answer its request."""
+def finish(quorum: Quorum, leader: Leader, error: ErrorCode, words: str | None = None) -> None:
+    """Drop the pending change and answer its request; `words`: other than those of the error."""
     change = leader.pending_change
     assert change is not None
     leader.pending_change = None
-    answer(quorum, change, error)
+    answer(quorum, change, error, words)
 
 
 def abandon(quorum: Quorum) -> None:
@@ -95,12 +95,14 @@ def abandon(quorum: Quorum) -> None:
         quorum.abandoned_change = None
 
 
-def answer(quorum: Quorum, change: PendingChange, error: ErrorCode) -> None:
+def answer(
+    quorum: Quorum, change: PendingChange, error: ErrorCode, words: str | None = None
+) -> None:
     """Reply once."""
     if change.is_answered:
         return
     change.is_answered = True
-    message = None if error is ErrorCode.NONE else error.name
+    message = None if error is ErrorCode.NONE else words or error.message
     made = AddRaftVoterResponse if change.kind is ChangeKind.ADD else RemoveRaftVoterResponse
     response = made(error_code=error, error_message=message)
     quorum.effects.append(Reply(change.origin.reply_to, response))

@@ -4,6 +4,8 @@ Builder, request side, response side, and the request to the new voter in betwee
 replica only if it answers at its address, supports the level of kraft.version and has caught up.
 """
 
+from collections.abc import Sequence
+
 from kraft_wire.model import ReplicaId, ReplicaKey
 from kraft_wire.raft.effects import Reply, SendRequest
 from kraft_wire.raft.events import RequestReceived
@@ -12,21 +14,17 @@ from kraft_wire.raft.leaders import set_aside
 from kraft_wire.raft.membership import ChangeKind, PendingChange
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
-from kraft_wire.raft.rpc.checks import (
-    is_of_other_cluster,
-    leader_only_error,
-    named_endpoints,
-    refusal_words,
+from kraft_wire.raft.rpc.checks import named_endpoints
+from kraft_wire.raft.rpc.voter_refusals import (
+    Refused,
+    change_refused,
+    key_as_text,
+    keys_as_text,
+    receiver_refused,
 )
-from kraft_wire.raft.voter_changes import (
-    answer,
-    append_voters,
-    finish,
-    is_complete_key,
-    start_error,
-    uncommitted_error,
-)
+from kraft_wire.raft.voter_changes import answer, append_voters, finish, is_complete_key
 from kraft_wire.raft.voters import VersionRange, VoterNode
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.add_raft_voter import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -71,48 +69,61 @@ def on_request(
     DUPLICATE_VOTER, REQUEST_TIMED_OUT (no connection).
     Effects: one Reply, or one SendRequest and the Reply later.
     """
-    error = _error(quorum, request)
-    if error is ErrorCode.NONE:
-        error = _start(quorum, event, request, now_ms)
-    if error is not ErrorCode.NONE:
-        words = refusal_words(quorum, error, request.cluster_id)
-        refusal = AddRaftVoterResponse(error_code=error, error_message=words)
+    refused = _refused(quorum, request) or _start(quorum, event, request, now_ms)
+    if refused is not None:
+        refusal = AddRaftVoterResponse(error_code=refused.error, error_message=refused.words)
         quorum.effects.append(Reply(event.reply_to, refusal))
 
 
-def _error(quorum: Quorum, request: AddRaftVoterRequest) -> ErrorCode:
-    if is_of_other_cluster(quorum, request.cluster_id):
-        return ErrorCode.INCONSISTENT_CLUSTER_ID
-    error = leader_only_error(quorum, None)
-    if error is not ErrorCode.NONE:
-        return error
+def _refused(quorum: Quorum, request: AddRaftVoterRequest) -> Refused | None:
+    refused = receiver_refused(quorum, request.cluster_id)
+    if refused is not None:
+        return refused
     if not is_complete_key(request.voter_id, request.voter_directory_id):
-        return ErrorCode.INVALID_REQUEST
+        words = "Add voter request didn't include a valid voter"
+        return Refused(ErrorCode.INVALID_REQUEST, words)
     if quorum.config.listener not in named_endpoints(request.listeners):
-        return ErrorCode.INVALID_REQUEST
+        words = (
+            f"Add voter request didn't include the endpoint ({_as_text(request.listeners)}) for "
+            f"the default listener ListenerName({quorum.config.listener})"
+        )
+        return Refused(ErrorCode.INVALID_REQUEST, words)
     leader = quorum.role
     assert isinstance(leader, Leader), leader
-    error = start_error(quorum, leader)
-    if error is not ErrorCode.NONE:
-        return error
-    if quorum.voters.kraft_version == 0:
-        return ErrorCode.UNSUPPORTED_VERSION
-    error = uncommitted_error(quorum, leader)
-    if error is ErrorCode.NONE and request.voter_id in quorum.voters.latest.nodes:
-        return ErrorCode.DUPLICATE_VOTER
-    return error
+    refused = change_refused(quorum, leader, "adding")
+    if refused is None and request.voter_id in quorum.voters.latest.nodes:
+        words = (
+            f"The voter id for {key_as_text(_key(request))} is already part of the set of voters "
+            f"{keys_as_text(quorum.voters.latest)}."
+        )
+        return Refused(ErrorCode.DUPLICATE_VOTER, words)
+    return refused
+
+
+def _key(request: AddRaftVoterRequest) -> ReplicaKey:
+    return ReplicaKey(ReplicaId(request.voter_id), request.voter_directory_id)
+
+
+def _as_text(listeners: Sequence[Listener]) -> str:
+    """Return listeners as Java prints them."""
+    shown = (
+        f"ListenerName({each.name.upper()})={each.host}/<unresolved>:{each.port}"
+        for each in listeners
+    )
+    return f"Endpoints(endpoints={{{', '.join(shown)}}})"
 
 
 def _start(
     quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest, now_ms: int
-) -> ErrorCode:
+) -> Refused | None:
     """Send ApiVersions to the new voter."""
     leader = quorum.role
     assert isinstance(leader, Leader), leader
-    if not quorum.peers.is_ready(request.voter_id):
-        return ErrorCode.REQUEST_TIMED_OUT
+    key = _key(request)
+    if not quorum.peers.is_ready(key.id):
+        words = f"New voter {key_as_text(key)} is not ready to receive requests"
+        return Refused(ErrorCode.REQUEST_TIMED_OUT, words)
     endpoints = named_endpoints(request.listeners)
-    key = ReplicaKey(ReplicaId(request.voter_id), request.voter_directory_id)
     question = ApiVersionsRequest(
         client_software_name=_SOFTWARE_NAME, client_software_version=RELEASE
     )
@@ -126,7 +137,7 @@ def _start(
         VoterNode(key, endpoints),
         versions_request_id=sent.request_id,
     )
-    return ErrorCode.NONE
+    return None
 
 
 def on_versions(
@@ -142,17 +153,31 @@ def on_versions(
     change.versions_request_id = None
     if response.error_code != ErrorCode.NONE:
         set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR, now_ms)
-        finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT)
+        words = (
+            "Aborted add voter operation for since API_VERSIONS returned an error "
+            f"{error_name(response.error_code)}"
+        )
+        finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT, words)
         return
     ranges = [
         VersionRange(feature.min_version, feature.max_version)
         for feature in response.supported_features
         if feature.name == _FEATURE
     ]
-    if not ranges or not ranges[0].includes(quorum.voters.kraft_version):
-        finish(quorum, leader, ErrorCode.INVALID_REQUEST)
+    aborted = f"Aborted add voter operation for {key_as_text(change.node.key)} since"
+    level = quorum.voters.kraft_version
+    if not ranges or not ranges[0].includes(level):
+        shown = "(min: 0, max: 0)"
+        if ranges:  # Kafka forgets a bracket here
+            shown = f"(min: {ranges[0].low}, max: {ranges[0].high}"
+        words = (
+            f"{aborted} the kraft.version range {shown} doesn't support the finalized version "
+            f"{level}"
+        )
+        finish(quorum, leader, ErrorCode.INVALID_REQUEST, words)
     elif not _is_caught_up(quorum, leader, change.node.key, now_ms):
-        finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT)
+        words = f"{aborted} it is lagging behind"
+        finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT, words)
     else:
         change.node = VoterNode(change.node.key, change.node.endpoints, ranges[0])
         voters = quorum.voters.latest.with_added(change.node)

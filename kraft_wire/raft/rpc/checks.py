@@ -29,7 +29,6 @@ __all__ = [
     "leading_node",
     "named_endpoints",
     "point_to_leader",
-    "refusal_words",
     "sole_partition",
     "voter_only_error",
 ]
@@ -110,15 +109,6 @@ def is_of_other_cluster(quorum: Quorum, cluster_id: str | None) -> bool:
     """Return whether a request names another cluster; a null name is accepted."""
     assert quorum.config.cluster_id, "a replica knows its cluster"
     return cluster_id is not None and cluster_id != quorum.config.cluster_id
-
-
-def refusal_words(quorum: Quorum, error: ErrorCode, cluster_id: str | None) -> str:
-    """Return the message of an answer that refuses a change of the voters."""
-    assert error is not ErrorCode.NONE, "nothing is refused"
-    if error is ErrorCode.INCONSISTENT_CLUSTER_ID:
-        own = quorum.config.cluster_id
-        return f'The given id "{cluster_id}" doesn\'t match the cluster id "{own}"'
-    return error.name
 
 
 def sole_partition(topics: Sequence[NamedTopic[PartitionT]]) -> PartitionT | None:

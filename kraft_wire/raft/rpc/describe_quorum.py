@@ -56,7 +56,7 @@ def _of_errors(request: DescribeQuorumRequest, error: ErrorCode) -> DescribeQuor
                 ResponsePartitionData(
                     partition_index=partition.partition_index,
                     error_code=error,
-                    error_message=error.name,
+                    error_message=error.message,
                 )
                 for partition in topic.partitions
             ],

@@ -12,13 +12,14 @@ from kraft_wire.raft.leaders import set_aside
 from kraft_wire.raft.membership import ChangeKind, PendingChange
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
-from kraft_wire.raft.rpc.checks import is_of_other_cluster, leader_only_error, refusal_words
-from kraft_wire.raft.voter_changes import (
-    append_voters,
-    is_complete_key,
-    start_error,
-    uncommitted_error,
+from kraft_wire.raft.rpc.voter_refusals import (
+    Refused,
+    change_refused,
+    key_as_text,
+    keys_as_text,
+    receiver_refused,
 )
+from kraft_wire.raft.voter_changes import append_voters, is_complete_key
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.remove_raft_voter import (
     RemoveRaftVoterRequest,
@@ -48,10 +49,9 @@ def on_request(
     watermark), UNSUPPORTED_VERSION, REQUEST_TIMED_OUT (uncommitted set), VOTER_NOT_FOUND.
     Effects: one Reply, or AppendControlRecords and FlushLog and the Reply later.
     """
-    error = _error(quorum, request)
-    if error is not ErrorCode.NONE:
-        words = refusal_words(quorum, error, request.cluster_id)
-        refusal = RemoveRaftVoterResponse(error_code=error, error_message=words)
+    refused = _refused(quorum, request)
+    if refused is not None:
+        refusal = RemoveRaftVoterResponse(error_code=refused.error, error_message=refused.words)
         quorum.effects.append(Reply(event.reply_to, refusal))
         return
     leader = quorum.role
@@ -67,27 +67,24 @@ def on_request(
     )
 
 
-def _error(quorum: Quorum, request: RemoveRaftVoterRequest) -> ErrorCode:
-    if is_of_other_cluster(quorum, request.cluster_id):
-        return ErrorCode.INCONSISTENT_CLUSTER_ID
-    error = leader_only_error(quorum, None)
-    if error is not ErrorCode.NONE:
-        return error
+def _refused(quorum: Quorum, request: RemoveRaftVoterRequest) -> Refused | None:
+    refused = receiver_refused(quorum, request.cluster_id)
+    if refused is not None:
+        return refused
     if not is_complete_key(request.voter_id, request.voter_directory_id):
-        return ErrorCode.INVALID_REQUEST
+        words = "Remove voter request didn't include a valid voter"
+        return Refused(ErrorCode.INVALID_REQUEST, words)
     leader = quorum.role
     assert isinstance(leader, Leader), leader
-    error = start_error(quorum, leader)
-    if error is not ErrorCode.NONE:
-        return error
-    if quorum.voters.kraft_version == 0:
-        return ErrorCode.UNSUPPORTED_VERSION
-    error = uncommitted_error(quorum, leader)
+    refused = change_refused(quorum, leader, "removing")
     key = ReplicaKey(ReplicaId(request.voter_id), request.voter_directory_id)
     voters = quorum.voters.latest
-    if error is ErrorCode.NONE and (not voters.is_voter(key) or len(voters) == 1):
-        return ErrorCode.VOTER_NOT_FOUND
-    return error
+    if refused is None and (not voters.is_voter(key) or len(voters) == 1):
+        words = (
+            f"Cannot remove voter {key_as_text(key)} from the set of voters {keys_as_text(voters)}"
+        )
+        return Refused(ErrorCode.VOTER_NOT_FOUND, words)
+    return refused
 
 
 def on_response(
