@@ -3,27 +3,13 @@
 A broker of 4.3.1 takes its own number alone; ours take that of every registered node.
 """
 
-import re
-from typing import Final
-
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.settings.broker import node_number
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["check_broker_name", "foreign_broker_problem", "node_number"]
-
-_NUMBER: Final = re.compile(r"[+-]?0*([0-9]{1,10})")
-_LIMIT: Final = 1 << 31
-
-
-def node_number(name: str) -> int | None:
-    """Return the number in a name as Java's `parseInt` reads it, None for another name."""
-    found = _NUMBER.fullmatch(name)
-    if found is None:
-        return None
-    number = -int(found[1]) if name.startswith("-") else int(found[1])
-    return number if -_LIMIT <= number < _LIMIT else None
+__all__ = ["check_broker_name", "foreign_broker_problem"]
 
 
 def foreign_broker_problem(image: MetadataImage, own_id: int, name: str) -> str | None:

@@ -6,6 +6,7 @@ stricter here, for the same reason, and one that is not stricter: the server's o
 sockets, so that more of them may have to wait. Everything else has Kafka's default.
 """
 
+import re
 from dataclasses import replace
 from typing import Final
 
@@ -22,6 +23,7 @@ __all__ = [
     "STORE_KEYS",
     "is_listener_key",
     "listener_base_name",
+    "node_number",
 ]
 
 OWN_DEFAULTS: Final[dict[str, int]] = {
@@ -59,6 +61,9 @@ CLUSTER_LISTENER_KEYS: Final = frozenset(
 )
 """Keys of a listener that may be set for all brokers, too."""
 
+_NUMBER: Final = re.compile(r"[+-]?0*([0-9]{1,10})")
+_NUMBER_LIMIT: Final = 1 << 31
+
 FIXED_WHILE_RUNNING: Final = frozenset({"listeners", "listener.security.protocol.map"})
 """Dynamic in Kafka, which opens and closes sockets while it runs; here the file's value counts."""
 
@@ -72,3 +77,12 @@ def listener_base_name(name: str) -> str:
     """Return the key that `listener.name.{listener}.{key}` overrides for its listener."""
     assert is_listener_key(name), name
     return name.split(".", 3)[3]
+
+
+def node_number(name: str) -> int | None:
+    """Return the number in a resource's name as Java's `parseInt` reads it, None without one."""
+    found = _NUMBER.fullmatch(name)
+    if found is None:
+        return None
+    number = -int(found[1]) if name.startswith("-") else int(found[1])
+    return number if -_NUMBER_LIMIT <= number < _NUMBER_LIMIT else None

@@ -47,6 +47,8 @@ class SourcedValue(NamedTuple):
     name: str
     value: ConfigValue
     source: ConfigSource
+    text: str | None = None
+    """The value as it was written, None for a default."""
 
 
 class NodeSettings:
@@ -103,7 +105,7 @@ class NodeSettings:
             if name not in texts or (is_dynamic and is_fixed):
                 continue
             try:
-                yield SourcedValue(name, parse_value(key, texts[name]), source)
+                yield SourcedValue(name, parse_value(key, texts[name]), source, texts[name])
             except InvalidConfigValue:
                 continue  # only a dynamic one can be wrong: see the module's docstring
         if key.default is not REQUIRED and key.default is not None:

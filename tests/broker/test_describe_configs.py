@@ -102,6 +102,29 @@ def test_value_that_this_release_cannot_read_is_shown_as_it_was_written() -> Non
     assert described({}, dynamic)["log.cleaner.threads"].value == "1"
 
 
+def test_synonyms_are_shown_as_they_were_written() -> None:
+    """ConfigHelper.configSynonyms of 4.3.1, and its entries of all brokers: the very texts."""
+    policy, threads = "log.cleanup.policy", "log.cleaner.threads"
+    dynamic = [("", threads, " 2 "), ("1", policy, "delete , compact")]
+    entries = described({policy: "compact, delete"}, *dynamic)
+    assert entries[policy].value == "delete,compact"
+    shown = [each.value for each in entries[policy].synonyms]
+    assert shown == ["delete , compact", "compact, delete", "delete"]
+    assert entries[threads].value == "2"
+    assert [each.value for each in entries[threads].synonyms] == [" 2 ", "1"]
+    entry = described({}, *dynamic, name="")[threads]
+    assert (entry.value, [each.value for each in entry.synonyms]) == (" 2 ", [" 2 "])
+
+
+@pytest.mark.parametrize(("name", "is_own"), [("+1", True), ("01", True), ("4294967297", False)])
+def test_the_number_of_a_broker_is_read_as_by_java(name: str, is_own: bool) -> None:
+    """ConfigHelper.resourceNameToBrokerId of 4.3.1."""
+    resource = DescribeConfigsResource(resource_type=BROKER, resource_name=name)
+    (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}).results
+    words = "" if is_own else f"Broker id must be an integer, but it is: {name}"
+    assert (result.error_message, result.resource_name) == (words, name)
+
+
 def test_log_levels_are_one_entry() -> None:
     resource = DescribeConfigsResource(resource_type=8, resource_name="1")
     (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}).results

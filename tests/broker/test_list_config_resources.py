@@ -62,6 +62,22 @@ def test_type_that_is_asked_for_twice_is_listed_once(broker: Broker) -> None:
     assert listed(broker, 1, GROUP, GROUP) == [(GROUP, "readers")]
 
 
+def test_types_have_an_order_of_their_own(broker: Broker) -> None:
+    """KafkaApis.handleListConfigResources of 4.3.1, whatever the order of the request."""
+    request = ListConfigResourcesRequest(resource_types=[TOPIC, BROKER, LOGGER, GROUP])
+    response = handle(broker, context(1), request)
+    kinds = [each.resource_type for each in response.config_resources]
+    assert kinds == [GROUP, LOGGER, LOGGER, BROKER, BROKER, TOPIC, TOPIC]
+
+
+def test_brokers_without_the_listener_of_the_request_are_not_listed(broker: Broker) -> None:
+    """KRaftMetadataCache.getBrokerNodes of 4.3.1."""
+    brokers = broker.image.brokers
+    elsewhere = replace(brokers[9], endpoints={})
+    image = replace(broker.image, brokers={**brokers, 9: elsewhere})
+    assert listed(small_broker(image), 1, BROKER, LOGGER) == [(BROKER, "10"), (LOGGER, "10")]
+
+
 def test_type_that_does_not_exist_refuses_the_request(broker: Broker) -> None:
     request = ListConfigResourcesRequest(resource_types=[TOPIC, 3])
     response = handle(broker, context(1), request)

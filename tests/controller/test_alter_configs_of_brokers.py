@@ -6,8 +6,9 @@ ControllerApis with ConfigurationControlManager one at a controller.
 
 import pytest
 
-from kraft_wire.controller.broker_names import foreign_broker_problem, node_number
+from kraft_wire.controller.broker_names import foreign_broker_problem
 from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kraft_wire.settings.broker import node_number
 from kraft_wire.wire.generated.alter_configs import (
     AlterableConfig as LegacyConfig,
 )

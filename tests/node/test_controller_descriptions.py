@@ -93,14 +93,19 @@ CONTROLLERS = {
 
 
 def described(
-    *, level: int = 30, version: int = 2, endpoint_type: int = 2, operations: bool = False
+    *,
+    level: int = 30,
+    version: int = 2,
+    endpoint_type: int = 2,
+    operations: bool = False,
+    leader_id: int = 3,
 ) -> DescribeClusterResponse:
     image = MetadataImage(finalized_features={"metadata.version": level}, controllers=CONTROLLERS)
     asked = DescribeClusterRequest(
         endpoint_type=endpoint_type, include_cluster_authorized_operations=operations
     )
     heard = replace(context(version), listener="CONTROLLER")
-    return describe_cluster(heard, asked, image, cluster_id="a-cluster", leader_id=3)
+    return describe_cluster(heard, asked, image, cluster_id="a-cluster", leader_id=leader_id)
 
 
 def test_controllers_with_the_listener_that_was_asked_are_described() -> None:
@@ -112,6 +117,8 @@ def test_controllers_with_the_listener_that_was_asked_are_described() -> None:
         (3, "host3", 9093),
     ]
     assert answer.cluster_authorized_operations == -(1 << 31)
+    assert described(leader_id=2).controller_id == -1, "AuthHelper of 4.3.1: it is not listed"
+    assert described(leader_id=-1).controller_id == -1
     assert described(operations=True).cluster_authorized_operations > 0
 
 

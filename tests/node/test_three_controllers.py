@@ -19,7 +19,7 @@ SET = 0
 
 def set_config(quorum: NodeQuorum, node_id: int, value: int) -> Answer:
     """Set a cluster-wide broker config."""
-    change = AlterableConfig(name="log.retention.ms", config_operation=SET, value=str(value))
+    change = AlterableConfig(name="log.flush.interval.ms", config_operation=SET, value=str(value))
     resource = AlterConfigsResource(
         resource_type=BROKER_RESOURCE, resource_name="", configs=[change]
     )
@@ -31,7 +31,7 @@ def error_of(answer: Answer) -> int:
 
 
 def config_of(image: MetadataImage) -> str | None:
-    value = image.config(BROKER_RESOURCE, "").get("log.retention.ms")
+    value = image.config(BROKER_RESOURCE, "").get("log.flush.interval.ms")
     assert value is None or isinstance(value, str)
     return value
 

@@ -12,7 +12,7 @@ BUILT_IN = ConfigSource.DEFAULT
 
 
 def places(settings: NodeSettings, name: str) -> list[tuple[str, ConfigValue, ConfigSource]]:
-    return [tuple(place) for place in settings.sources(name)]
+    return [tuple(place)[:3] for place in settings.sources(name)]
 
 
 def test_same_dynamic_values_give_the_same_object_and_others_another() -> None:

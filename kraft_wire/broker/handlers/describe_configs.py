@@ -25,6 +25,7 @@ from kraft_wire.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
+from kraft_wire.settings.broker import node_number
 from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.describe_configs import (
@@ -129,7 +130,7 @@ def _broker(broker: MetadataReader, name: str) -> Entries:
             f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
         )
         raise _Refused(ErrorCode.INVALID_REQUEST, words)
-    own = broker.image.config(BROKER_RESOURCE, name)
+    own = broker.image.config(BROKER_RESOURCE, str(broker.node_id))
     return broker_entries(broker.settings.source, (own, cluster))
 
 
@@ -163,11 +164,11 @@ def _client_metrics(broker: MetadataReader, name: str) -> Entries:
 
 
 def _broker_id(name: str) -> int:
-    digits = name.removeprefix("-")
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):
+    number = node_number(name)
+    if number is None:
         words = f"Broker id must be an integer, but it is: {name}"
         raise _Refused(ErrorCode.INVALID_REQUEST, words)
-    return int(name)
+    return number
 
 
 _DESCRIBERS: Final[dict[int, Callable[[MetadataReader, str], Entries]]] = {

@@ -1,8 +1,8 @@
 """ListConfigResources, API key 74, versions 0-1.
 
-Behaviour:   lists resources that have, or may have, settings: every topic, this cluster's brokers
-             with their log levels, and the groups and client-metrics subscriptions with settings;
-             an empty list of types means all
+Behaviour:   lists resources that have, or may have, settings: groups and client-metrics
+             subscriptions with settings, then the brokers that have the listener of the request,
+             with their log levels, then every topic; an empty list of types means all
 Versions:    v0 client metrics only (KIP-1000) · v1 types (KIP-1142)
 Left out:    nothing
 """
@@ -32,20 +32,22 @@ def handle(
     if context.api_version == 0:
         wanted: tuple[int, ...] = (_CLIENT_METRICS,)
     else:
-        wanted = tuple(dict.fromkeys(request.resource_types)) or _ALL_TYPES
+        wanted = tuple(request.resource_types) or _ALL_TYPES
     if any(each not in _ALL_TYPES for each in wanted):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     resources = [
         ConfigResource(resource_name=name, resource_type=kind)
-        for kind in wanted
-        for name in _names(broker, kind)
+        for kind in _ALL_TYPES
+        if kind in wanted
+        for name in _names(broker, kind, context.listener)
     ]
     return ListConfigResourcesResponse(config_resources=resources)
 
 
-def _names(broker: Broker, kind: int) -> Iterator[str]:
+def _names(broker: Broker, kind: int, listener: str) -> Iterator[str]:
     if kind == _TOPIC:
         return (topic.name for topic in broker.image.topics())
     if kind in (_BROKER, _LOGGER):
-        return (str(number) for number in sorted(broker.image.brokers))
+        brokers = broker.image.brokers
+        return (str(number) for number in sorted(brokers) if listener in brokers[number].endpoints)
     return iter(sorted(name for each, name in broker.image.configs if each == kind))

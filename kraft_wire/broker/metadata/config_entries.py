@@ -1,7 +1,8 @@
 """Settings as DescribeConfigs shows them: value, source, synonyms, type, documentation.
 
 KIP-226 defined sources and synonyms, KIP-569 types and documentation. A synonym's value is shown as
-it is at its own key, so hours stay hours there; the entry's value is converted.
+it was written at its own key, so hours stay hours there, and blanks blanks; the entry's value is
+converted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,10 +126,10 @@ def _dynamic(name: str, text: str, source: ConfigSource) -> SourcedValue:
     key = _dynamic_key(name)
     if key is not None:
         try:
-            return SourcedValue(name, parse_value(key, text), source)
+            return SourcedValue(name, parse_value(key, text), source, text)
         except InvalidConfigValue:
             pass  # recorded by another release: shown as it was written
-    return SourcedValue(name, text, source)
+    return SourcedValue(name, text, source, text)
 
 
 def _dynamic_key(name: str) -> ConfigKey | None:
@@ -140,6 +141,7 @@ def _dynamic_entry(name: str, places: Sequence[SourcedValue]) -> DescribeConfigs
     if key is not None:
         entry = _entry(key, places[0], places)
         entry.name = name
+        entry.value = None if key.sensitive else places[0].text
         return entry
     # A value of unknown meaning may be a secret, so it is treated as one.
     return DescribeConfigsResourceResult(
@@ -155,6 +157,10 @@ def _dynamic_entry(name: str, places: Sequence[SourcedValue]) -> DescribeConfigs
         config_type=_UNKNOWN_TYPE,
         documentation=None,
     )
+
+
+def _as_written(place: SourcedValue) -> str | None:
+    return format_value(place.value) if place.text is None else place.text
 
 
 def _entry(
@@ -175,7 +181,7 @@ def _entry(
         synonyms=[
             DescribeConfigsSynonym(
                 name=each.name,
-                value=None if key.sensitive else format_value(each.value),
+                value=None if key.sensitive else _as_written(each),
                 source=each.source,
             )
             for each in places

@@ -32,6 +32,7 @@ _FIRST_SOFTWARE_VERSION: Final = 3
 _FIRST_ZERO_FEATURE_VERSION: Final = 4
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _BROKERS, _CONTROLLERS = 1, 2
+_NO_CONTROLLER: Final = -1
 
 
 def api_versions(
@@ -95,16 +96,18 @@ def describe_cluster(
     if request.endpoint_type != _CONTROLLERS:
         return _wrong_endpoint_type(request.endpoint_type, context.api_version)
     asked = request.include_cluster_authorized_operations
+    found = [
+        DescribeClusterBroker(broker_id=node_id, host=endpoint.host, port=endpoint.port)
+        for node_id, registered in sorted(image.controllers.items())
+        for endpoint in [registered.endpoints.get(context.listener)]
+        if endpoint is not None
+    ]
+    is_listed = any(each.broker_id == leader_id for each in found)
     return DescribeClusterResponse(
         endpoint_type=_CONTROLLERS,
         cluster_id=cluster_id,
-        controller_id=leader_id,
-        brokers=[
-            DescribeClusterBroker(broker_id=node_id, host=endpoint.host, port=endpoint.port)
-            for node_id, registered in sorted(image.controllers.items())
-            for endpoint in [registered.endpoints.get(context.listener)]
-            if endpoint is not None
-        ],
+        controller_id=leader_id if is_listed else _NO_CONTROLLER,
+        brokers=found,
         cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NO_OPERATIONS,
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from kraft_wire.broker.context import RequestContext, Withheld
-from kraft_wire.controller.broker_names import foreign_broker_problem, node_number
+from kraft_wire.controller.broker_names import foreign_broker_problem
 from kraft_wire.controller.config_changes import ConfigChange, ConfigOperation, incremental_values
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.image import BROKER_RESOURCE, MetadataImage
@@ -18,7 +18,7 @@ from kraft_wire.node.authorization.asker import Passed
 from kraft_wire.node.authorization.splitting import with_refused
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.requests.late_answers import LateAnswers
-from kraft_wire.settings.broker import BROKER_KEYS
+from kraft_wire.settings.broker import BROKER_KEYS, node_number
 from kraft_wire.settings.cordoning import CORDONED_KEY, cordoned_problem
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
 from kraft_wire.wire.generated.alter_configs import (
