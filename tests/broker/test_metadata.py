@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -114,8 +115,17 @@ def test_request_with_any_id_is_one_by_ids(broker: Broker) -> None:
         MetadataRequestTopic(name="unled"),
     ]
     response = ask(broker, 12, topics)
-    assert errors(response) == [("led", E.NONE), (None, E.UNKNOWN_TOPIC_ID)]
-    assert response.topics[1].topic_id == UNKNOWN_ID
+    assert errors(response) == [(None, E.UNKNOWN_TOPIC_ID), ("led", E.NONE)]
+    assert response.topics[0].topic_id == UNKNOWN_ID
+
+
+def test_missing_names_come_behind_the_topics_that_exist(broker: Broker) -> None:
+    """4.3.1's `KafkaApis.getTopicMetadata`."""
+    names = ("absent", "unled", "no/name", "led")
+    assert [name for name, _ in errors(ask(broker, 9, named(*names)))] == [
+        *("unled", "led"),
+        *("absent", "no/name"),
+    ]
 
 
 def test_ids_before_version_12_refuse_the_request(broker: Broker) -> None:
@@ -149,6 +159,57 @@ def test_partition_without_a_leader_that_a_client_reaches_says_why(
         (absent, -1),
     ]
     assert [each.offline_replicas for each in topic.partitions] == [[], [2], [3]]
+
+
+def test_first_version_leaves_out_replicas_that_a_client_does_not_reach() -> None:
+    """4.3.1's `KRaftMetadataCache.partitionMetadata` with `errorUnavailableEndpoints`."""
+    partitions = [
+        partition_image(0, replicas=(1, 2), isr=(1,)),
+        partition_image(1, replicas=(1, 3), isr=(3, 1)),
+        partition_image(2, replicas=(2, 1), leader=-1, isr=(2,)),
+        partition_image(3),
+    ]
+    brokers = [broker_image(1), broker_image(2, fenced=True), broker_image(3, listener="INTERNAL")]
+    broker = small_broker(image_of({"t": partitions}, brokers))
+    (topic,) = ask(broker, 0, named("t")).topics
+    assert [
+        (each.error_code, each.leader_id, each.replica_nodes, each.isr_nodes)
+        for each in topic.partitions
+    ] == [
+        (E.REPLICA_NOT_AVAILABLE, 1, [1], [1]),
+        (E.REPLICA_NOT_AVAILABLE, 1, [1], [1]),
+        (E.LEADER_NOT_AVAILABLE, -1, [1], []),
+        (E.NONE, 1, [1], [1]),
+    ]
+    (topic,) = ask(broker, 1, named("t")).topics
+    assert [each.replica_nodes for each in topic.partitions] == [[1, 2], [1, 3], [2, 1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("log_dirs", "directory", "is_offline"),
+    [
+        ([7, 8], 7, False),
+        ([7, 8], 9, True),
+        ([7, 8], 0, False),
+        ([7, 8], 1, False),
+        ([7, 8], 2, True),
+        ([], 9, False),
+        ([], 2, True),
+    ],
+)
+def test_replica_in_a_failed_directory_is_offline(
+    log_dirs: list[int], directory: int, is_offline: bool
+) -> None:
+    """4.3.1's `KRaftMetadataCache.isReplicaInOfflineDir`: 0, 1 and 2 are reserved ids."""
+    second = replace(broker_image(2), log_dirs=tuple(map(uuid_of, log_dirs)))
+    partition = partition_image(0, replicas=(1, 2), directories=(uuid_of(0), uuid_of(directory)))
+    broker = small_broker(image_of({"t": [partition]}, [broker_image(1), second]))
+    (found,) = ask(broker, 12, named("t")).topics[0].partitions
+    assert found.offline_replicas == ([2] if is_offline else [])
+
+
+def uuid_of(number: int) -> Uuid:
+    return Uuid(number.to_bytes(16))
 
 
 def test_partition_with_a_leader_shows_it_with_its_epoch(broker: Broker) -> None:

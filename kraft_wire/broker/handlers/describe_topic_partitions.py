@@ -41,8 +41,8 @@ def handle(
     """Describe topics page by page (KIP-966).
 
     Errors of the whole, carried by every topic: INVALID_REQUEST (cursor outside the list, negative
-    partition). Per topic: INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION. Per partition:
-    LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND.
+    partition). Per topic: INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION. As in Kafka, a
+    partition without a leader has no error.
     """
     names = _names(broker, request)
     if _is_invalid(request, names):
@@ -125,28 +125,19 @@ class _Page:
     def _partition(
         self, topic: TopicImage, view: PartitionImage
     ) -> DescribeTopicPartitionsResponsePartition:
-        error = self._leader_error(topic, view)
+        image = self._broker.image
+        leader = current_leader(image, topic.name, view.partition, self._listener)
         return DescribeTopicPartitionsResponsePartition(
-            error_code=error,
             partition_index=view.partition,
-            leader_id=view.leader if error is ErrorCode.NONE else _NO_LEADER,
+            leader_id=_NO_LEADER if leader.host is None else view.leader,
             leader_epoch=view.leader_epoch,
             replica_nodes=list(view.replicas),
             isr_nodes=list(view.isr),
             # Non-obvious 13: never null: the Java Admin does not look.
             eligible_leader_replicas=list(view.eligible_leader_replicas),
             last_known_elr=list(view.last_known_elr),
-            offline_replicas=offline_replicas(self._broker.image, view, self._listener),
+            offline_replicas=offline_replicas(image, view, self._listener),
         )
-
-    def _leader_error(self, topic: TopicImage, view: PartitionImage) -> ErrorCode:
-        image = self._broker.image
-        leader = current_leader(image, topic.name, view.partition, self._listener)
-        if leader.host is not None:
-            return ErrorCode.NONE
-        if view.leader in image.brokers:
-            return ErrorCode.LISTENER_NOT_FOUND
-        return ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def _topic(

@@ -52,8 +52,8 @@ def handle(broker: Broker, context: RequestContext, request: MetadataRequest) ->
     """Describe brokers and topics; clients ask the same repeatedly.
 
     Errors per topic: UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION; per
-    partition: LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND. INVALID_REQUEST for the whole request when
-    it names topics by id before v12. Effects: may have topics created.
+    partition: LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND, REPLICA_NOT_AVAILABLE (v0). INVALID_REQUEST
+    for the whole request when it names topics by id before v12. Effects: may have topics created.
     """
     wanted = request.topics
     asked = _identity(context, request)
@@ -153,16 +153,21 @@ def _named(
 ) -> list[MetadataResponseTopic]:
     """Describe the topics that a request names, each once, having the missing ones created.
 
-    As in Kafka, a request with any id is one by ids: names in it count for nothing.
+    As in Kafka, a request with any id is one by ids: names in it count for nothing. Unknown ids
+    come first, missing names last.
     """
+    image = broker.image
     ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != ZERO_UUID)
     names = {} if ids else dict.fromkeys(each.name for each in wanted if each.name is not None)
-    missing = [name for name in names if broker.image.topic(name) is None]
+    missing = [name for name in names if image.topic(name) is None]
     errors: dict[str, int] = {}
     if missing:
         errors = _errors_of_missing(broker, context, request, missing)
-    answered = [_by_id(broker, context, request, topic_id) for topic_id in ids]
-    for name in names:
+    answered = [
+        _by_id(broker, context, request, topic_id)
+        for topic_id in sorted(ids, key=lambda each: image.topic_by_id(each) is not None)
+    ]
+    for name in sorted(names, key=lambda each: image.topic(each) is None):
         topic = broker.image.topic(name)
         if topic is not None:
             answered.append(_existing(broker, context, request, topic))
@@ -249,4 +254,21 @@ def _partition(
     answer.replica_nodes, answer.isr_nodes = list(view.replicas), list(view.isr)
     answer.offline_replicas = offline_replicas(broker.image, view, context.listener)
     answer.unknown_tagged_fields = None
+    if context.api_version == 0:
+        _leave_out_unreachable(answer, broker, context.listener)
     return answer
+
+
+def _leave_out_unreachable(
+    answer: MetadataResponsePartition, broker: Broker, listener: str
+) -> None:
+    """Name only replicas that a client can reach; if others are missing, that is an error.
+
+    Kafka's `KRaftMetadataCache.partitionMetadata` with `errorUnavailableEndpoints`.
+    """
+    reachable = {each.broker_id: None for each in alive_brokers(broker.image, listener)}
+    for nodes in (answer.replica_nodes, answer.isr_nodes):
+        found = [each for each in nodes if each in reachable]
+        if len(found) < len(nodes) and answer.error_code == _NO_ERROR:
+            answer.error_code = ErrorCode.REPLICA_NOT_AVAILABLE
+        nodes[:] = found

@@ -14,6 +14,7 @@ from kraft_wire.metadata.image import (
     MetadataImage,
     PartitionImage,
 )
+from kraft_wire.model import ONE_UUID, ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = [
@@ -44,6 +45,11 @@ ADMIN_CLIENT: Final = "__admin_client"
 
 NO_OPERATIONS: Final = -(1 << 31)
 """`authorized_operations` of an answer that was not asked for them (KIP-430)."""
+
+_NOT_KNOWN_YET: Final = (ZERO_UUID, ONE_UUID)
+"""Log directories of replicas that a broker has not reported, or is to choose (KIP-858)."""
+_LOST: Final = Uuid(bytes(15) + b"\x02")
+"""A failed log directory of unknown id."""
 
 
 def operation_bits(operations: Iterable[int]) -> int:
@@ -136,10 +142,25 @@ def no_replica_error(image: MetadataImage, topic: str, partition: int) -> ErrorC
 
 
 def offline_replicas(image: MetadataImage, view: PartitionImage, listener: str) -> list[int]:
-    """Return the replicas on brokers that are fenced, gone, or without the listener (KIP-112)."""
+    """Return the replicas that a client cannot reach, or whose directory has failed (KIP-112)."""
     offline = []
-    for replica in view.replicas:
+    for at, replica in enumerate(view.replicas):
         broker = image.brokers.get(replica)
-        if broker is None or endpoint_of(broker, listener) is None:
+        if (
+            broker is None
+            or endpoint_of(broker, listener) is None
+            or (view.directories and _has_failed(broker, view.directories[at]))
+        ):
             offline.append(replica)
     return offline
+
+
+def _has_failed(broker: BrokerImage, directory: Uuid) -> bool:
+    """Whether a replica's log directory is lost: the opposite of Kafka's `DirectoryId.isOnline`.
+
+    A broker that never listed its directories may have all of them.
+    """
+    if directory == _LOST:
+        return True
+    is_listed = directory in broker.log_dirs or directory in _NOT_KNOWN_YET
+    return bool(broker.log_dirs) and not is_listed

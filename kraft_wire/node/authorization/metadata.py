@@ -65,7 +65,7 @@ def _with(asked: Asked, refused: list[MetadataResponseTopic], answer: MetadataRe
     for each in answer.topics:
         if each.topic_authorized_operations != NO_OPERATIONS and each.name is not None:
             each.topic_authorized_operations = asked.asker.operations(ResourceType.TOPIC, each.name)
-    answer.topics = refused + answer.topics
+    answer.topics = answer.topics + refused
     if answer.cluster_authorized_operations != NO_OPERATIONS:
         answer.cluster_authorized_operations = _cluster_operations(asked)
     return answer
@@ -104,7 +104,7 @@ def _by_name(
     describe, create, _ = asked.needs
     names = list(dict.fromkeys(each.name for each in wanted if each.name is not None))
     served, hidden = split(asked, describe, names, lambda name: name)
-    answers = [MetadataResponseTopic(error_code=_REFUSED, name=name) for name in hidden]
+    answers: list[MetadataResponseTopic] = []
     creates = request.allow_auto_topic_creation and asked.settings.boolean(
         "auto.create.topics.enable"
     )
@@ -113,10 +113,11 @@ def _by_name(
         _, not_created = split(asked, create, missing, lambda name: name)
         refused = set(not_created)
         served = [name for name in served if name not in refused]
-        answers += [
+        answers = [
             MetadataResponseTopic(error_code=_REFUSED, name=name, is_internal=is_internal(name))
             for name in not_created
         ]
+    answers += [MetadataResponseTopic(error_code=_REFUSED, name=name) for name in hidden]
     return [MetadataRequestTopic(name=name) for name in served], answers
 
 

@@ -80,6 +80,18 @@ def test_metadata_hides_and_refuses_topics(node: GuardedDoor) -> None:
     assert described(node, "theirs", version=0)["theirs"].error_code == NO_TOPIC
 
 
+def test_refused_topics_come_behind_the_others(node: GuardedDoor) -> None:
+    """4.3.1's `KafkaApis.handleTopicMetadataRequest`: those that may not be created come first."""
+    node.permit(TOPIC, "mine", Op.DESCRIBE)
+    node.permit(TOPIC, "new", Op.DESCRIBE)
+    answers = described(node, "theirs", "new", "mine")
+    assert [(name, each.error_code) for name, each in answers.items()] == [
+        ("mine", NONE),
+        ("new", NO_TOPIC),
+        ("theirs", NO_TOPIC),
+    ]
+
+
 def test_a_topic_is_not_hidden_from_the_next_asker(node: GuardedDoor) -> None:
     """Answers that depend on who asks are not kept for others."""
     everything = MetadataRequest(topics=None)
