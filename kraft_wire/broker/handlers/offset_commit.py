@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.groups.offsets.answer import CommitAnswer
 from kraft_wire.broker.groups.offsets.commit import commit_offsets, failed_topics
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.model import ZERO_UUID
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
 )
 
 if TYPE_CHECKING:
@@ -42,79 +41,34 @@ def handle(
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of
     `groups.offsets.commit.commit_offsets`.
     """
-    answer = _Answer(by_id=context.api_version >= _TOPIC_IDS_FROM)
+    answer = CommitAnswer(by_id=context.api_version >= _TOPIC_IDS_FROM)
     known = [
         topic
         for topic in (_existing(broker, requested, answer) for requested in request.topics)
         if topic.partitions
     ]
     if not known:
-        return answer.response
+        return OffsetCommitResponse(topics=answer.topics)
     shard = broker.groups.shard_of(request.group_id)
     if not isinstance(shard, GroupShard):
-        for topic in known:
-            answer.fail(topic, shard)
-        return answer.response
+        return OffsetCommitResponse(topics=answer.with_topics(failed_topics(known, shard)))
     committed = commit_offsets(shard, request, known, context.api_version, arrival_of(context))
     if committed.safe_at is None:
-        return answer.with_topics(committed.topics)
+        return OffsetCommitResponse(topics=answer.with_topics(committed.topics))
 
     def answered(errors: Mapping[int, ErrorCode]) -> OffsetCommitResponse:
         topics = committed.topics
         for error in errors.values():
             topics = failed_topics(known, error)
-        return answer.with_topics(topics)
+        return OffsetCommitResponse(topics=answer.with_topics(topics))
 
     return shard.env.commits.answer_when_committed(
         context, {shard.log.partition: committed.safe_at}, answered
     )
 
 
-class _Answer:
-    """The response as it grows: refused and committed partitions of a topic end up together."""
-
-    def __init__(self, *, by_id: bool) -> None:
-        self.by_id = by_id
-        self.response = OffsetCommitResponse()
-        self._topics: dict[Uuid | str, OffsetCommitResponseTopic] = {}
-
-    def with_topics(self, parts: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:
-        """Return the response, complete with these; as asked for where nothing was refused."""
-        if not self.response.topics:
-            self.response.topics = parts
-            return self.response
-        for part in parts:
-            self._merge(part)
-        return self.response
-
-    def _merge(self, part: OffsetCommitResponseTopic) -> None:
-        """Add a topic's partitions to those already answered."""
-        key = part.topic_id if self.by_id else part.name
-        topic = self._topics.get(key)
-        if topic is None:
-            self._topics[key] = part
-            self.response.topics.append(part)
-        else:
-            topic.partitions += part.partitions
-
-    def fail(self, topic: OffsetCommitRequestTopic, error: ErrorCode) -> None:
-        """Answer every partition of a topic with an error."""
-        partitions = [
-            OffsetCommitResponsePartition(
-                partition_index=partition.partition_index, error_code=error
-            )
-            for partition in topic.partitions
-        ]
-        if partitions:
-            self._merge(
-                OffsetCommitResponseTopic(
-                    name=topic.name, topic_id=topic.topic_id, partitions=partitions
-                )
-            )
-
-
 def _existing(
-    broker: "Broker", requested: OffsetCommitRequestTopic, answer: _Answer
+    broker: "Broker", requested: OffsetCommitRequestTopic, answer: CommitAnswer
 ) -> OffsetCommitRequestTopic:
     """Return the topic with name, id, and only the partitions that exist; answer the others."""
     image = broker.image
@@ -123,13 +77,14 @@ def _existing(
         unknown = (
             ErrorCode.UNKNOWN_TOPIC_ID if answer.by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
-        answer.fail(requested, unknown)
+        answer.refuse(requested, unknown)
         return OffsetCommitRequestTopic()
     known = OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id)
     missing = OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id)
     for partition in requested.partitions:
         chosen = known if partition.partition_index in topic.partitions else missing
         chosen.partitions.append(partition)
-    answer.fail(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if missing.partitions:
+        answer.refuse(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert known.topic_id != ZERO_UUID, topic.name
     return known

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.coordination.log import TransactionalWrite
-from kraft_wire.broker.groups.offsets.commit import commit_offsets
+from kraft_wire.broker.groups.offsets.answer import CommitAnswer
+from kraft_wire.broker.groups.offsets.commit import commit_offsets, failed_topics
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.producing.transaction_verifier import (
@@ -38,6 +39,7 @@ from kraft_wire.wire.generated.offset_commit import (
 )
 from kraft_wire.wire.generated.txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -62,28 +64,42 @@ def handle(
     those of the transaction coordinator, COORDINATOR_LOAD_IN_PROGRESS, then those of
     `groups.offsets.commit.commit_offsets`.
     """
-    errors = {
-        (topic.name, each.partition_index): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for topic in request.topics
-        for each in topic.partitions
-        if not _exists(broker, topic.name, each.partition_index)
-    }
-    if all(
-        (topic.name, each.partition_index) in errors
-        for topic in request.topics
-        for each in topic.partitions
-    ):
-        return _response(request, context, errors, ErrorCode.NONE)
-    return _Commit(broker, context, request, errors).serve()
+    answer = CommitAnswer(by_id=False)
+    known = [
+        topic
+        for topic in (_existing(broker, requested, answer) for requested in request.topics)
+        if topic.partitions
+    ]
+    if not known:
+        return _response(answer.topics, context)
+    return _Commit(broker, context, request, known, answer).serve()
 
 
-def _exists(broker: "Broker", name: str, partition: int) -> bool:
-    topic = broker.image.topic(name)
-    return topic is not None and partition in topic.partitions
+def _existing(
+    broker: "Broker", requested: TxnOffsetCommitRequestTopic, answer: CommitAnswer
+) -> OffsetCommitRequestTopic:
+    """Return the topic as OffsetCommit has it, with the partitions that exist; answer the others.
 
-
-_Errors = dict[tuple[str, int], ErrorCode]
-"""Errors of single partitions."""
+    Its id is that of the metadata, by which a member's epoch is checked.
+    """
+    topic = broker.image.topic(requested.name)
+    known = OffsetCommitRequestTopic(name=requested.name)
+    missing = OffsetCommitRequestTopic(name=requested.name)
+    if topic is not None:
+        known.topic_id = topic.topic_id
+    for each in requested.partitions:
+        is_known = topic is not None and each.partition_index in topic.partitions
+        (known if is_known else missing).partitions.append(
+            OffsetCommitRequestPartition(
+                partition_index=each.partition_index,
+                committed_offset=each.committed_offset,
+                committed_leader_epoch=each.committed_leader_epoch,
+                committed_metadata=each.committed_metadata,
+            )
+        )
+    if topic is None or missing.partitions:
+        answer.refuse(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return known
 
 
 class _Commit:
@@ -94,12 +110,15 @@ class _Commit:
         broker: "Broker",
         context: RequestContext,
         request: TxnOffsetCommitRequest,
-        errors: _Errors,
+        topics: list[OffsetCommitRequestTopic],
+        answer: CommitAnswer,
     ) -> None:
+        """`topics` are those that exist, `answer` has the refused partitions of the others."""
         self._broker = broker
         self._context = context
         self._request = request
-        self._errors = errors
+        self._topics = topics
+        self._answer = answer
 
     def serve(self) -> TxnOffsetCommitResponse | Parked:
         """Write at once, or ask the transaction coordinator first."""
@@ -129,7 +148,8 @@ class _Commit:
 
     def _absent(self, name: TopicPartition) -> ErrorCode:
         """Return why the group's partition is not on this broker."""
-        is_elsewhere = _exists(self._broker, *name)
+        topic = self._broker.image.topic(name.topic)
+        is_elsewhere = topic is not None and name.partition in topic.partitions
         return ErrorCode.NOT_COORDINATOR if is_elsewhere else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     def _ask(self, name: TopicPartition, verification: Verification, *, is_implicit: bool) -> None:
@@ -170,58 +190,31 @@ class _Commit:
         )
         transaction = TransactionalWrite(request.producer_id, request.producer_epoch, verification)
         outcome = commit_offsets(
-            shard, commit, self._topics(), context.api_version, arrival_of(context), transaction
+            shard, commit, self._topics, context.api_version, arrival_of(context), transaction
         )
-        self._errors.update(_errors_of(outcome.topics))
         if outcome.safe_at is None:
-            return self._failed(ErrorCode.NONE)
+            return self._answered(outcome.topics)
 
         def committed(errors: Mapping[int, ErrorCode]) -> TxnOffsetCommitResponse:
-            return self._failed(next(iter(errors.values()), ErrorCode.NONE))
+            for error in errors.values():
+                return self._failed(error)
+            return self._answered(outcome.topics)
 
         return shard.env.commits.answer_when_committed(
             context, {shard.log.partition: outcome.safe_at}, committed
         )
 
-    def _topics(self) -> list[OffsetCommitRequestTopic]:
-        """Return the offsets to write, as OffsetCommit has them; no topic ids, as in Kafka."""
-        return [
-            OffsetCommitRequestTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetCommitRequestPartition(
-                        partition_index=each.partition_index,
-                        committed_offset=each.committed_offset,
-                        committed_leader_epoch=each.committed_leader_epoch,
-                        committed_metadata=each.committed_metadata,
-                    )
-                    for each in topic.partitions
-                    if (topic.name, each.partition_index) not in self._errors
-                ],
-            )
-            for topic in self._request.topics
-        ]
-
     def _failed(self, error: ErrorCode) -> TxnOffsetCommitResponse:
-        """Answer with the errors of partitions, and one for all others."""
-        return _response(self._request, self._context, self._errors, error)
+        """Answer with one error for all partitions that exist."""
+        return self._answered(failed_topics(self._topics, error))
 
-
-def _errors_of(topics: list[OffsetCommitResponseTopic]) -> _Errors:
-    return {
-        (topic.name, each.partition_index): ErrorCode(each.error_code)
-        for topic in topics
-        for each in topic.partitions
-        if each.error_code != ErrorCode.NONE
-    }
+    def _answered(self, topics: list[OffsetCommitResponseTopic]) -> TxnOffsetCommitResponse:
+        return _response(self._answer.with_topics(topics), self._context)
 
 
 def _response(
-    request: TxnOffsetCommitRequest, context: RequestContext, errors: _Errors, error: ErrorCode
+    topics: list[OffsetCommitResponseTopic], context: RequestContext
 ) -> TxnOffsetCommitResponse:
-    is_loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    if is_loading and context.api_version < _FIRST_LOADING_VERSION:
-        error = ErrorCode.COORDINATOR_NOT_AVAILABLE
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
@@ -229,11 +222,19 @@ def _response(
                 partitions=[
                     TxnOffsetCommitResponsePartition(
                         partition_index=each.partition_index,
-                        error_code=errors.get((topic.name, each.partition_index), error),
+                        error_code=_in_version(each.error_code, context),
                     )
                     for each in topic.partitions
                 ],
             )
-            for topic in request.topics
+            for topic in topics
         ]
     )
+
+
+def _in_version(error_code: int, context: RequestContext) -> int:
+    """Return an error as clients of a version know it."""
+    is_loading = error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if is_loading and context.api_version < _FIRST_LOADING_VERSION:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return error_code

@@ -6,7 +6,7 @@ import pytest
 
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
+from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
 from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -55,6 +55,14 @@ def test_unknown_topics_and_partitions_are_refused_and_the_others_committed() ->
         for partition in topic.partitions
     ] == [("nowhere", 0, unknown), ("topic", 2, unknown), ("topic", 1, ErrorCode.NONE)]
     assert committed(harness) == {("topic", 1): 2}
+
+
+def test_a_topic_without_partitions_is_answered_if_it_does_not_exist() -> None:
+    """4.3.1's `KafkaApis.handleOffsetCommitRequest`, `OffsetCommitResponse.Builder`."""
+    topics = [OffsetCommitRequestTopic(name=name) for name in ("topic", "nowhere")]
+    request = OffsetCommitRequest(group_id="group", topics=topics)
+    response = with_topic().send(request, 9).response
+    assert [(topic.name, topic.partitions) for topic in response.topics] == [("nowhere", [])]
 
 
 def test_an_unknown_topic_id_is_refused_by_commit_and_fetch() -> None:

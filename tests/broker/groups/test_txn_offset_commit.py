@@ -9,11 +9,14 @@ from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
+from kraft_wire.broker.groups.java_collections import JavaHashMap
+from kraft_wire.broker.groups.offsets.table import OffsetKey
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.streams.group import StreamsGroup
 from kraft_wire.broker.groups.streams.member import StreamsMember
 from kraft_wire.broker.handlers import delete_groups, offset_delete, txn_offset_commit
+from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.offset_delete import (
@@ -28,7 +31,7 @@ from kraft_wire.wire.generated.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 from tests.broker.replication.leading import TOPIC, Waiting
-from tests.broker.small_broker import partition_image
+from tests.broker.small_broker import id_of, partition_image
 from tests.broker.transactional import (
     GROUP,
     OFFSETS,
@@ -369,27 +372,82 @@ def test_verification_can_be_switched_off() -> None:
     assert broker.commit_offset(5, version=5, producer_id=12).is_parked
 
 
-def test_partitions_that_do_not_exist_are_answered_beside_others(broker: Transactional) -> None:
-    """TxnOffsetCommit of three partitions, of which one is there."""
-    partitions = [
-        TxnOffsetCommitRequestPartition(partition_index=number, committed_offset=5)
-        for number in (8, 0, 9)
-    ]
+UNKNOWN = E.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def commit_topics(
+    broker: Transactional, topics: list[tuple[str, list[int]]]
+) -> list[tuple[str, list[tuple[int, int]]]]:
+    """Commit offset 5 of partitions of topics; number and error of each partition of the answer."""
     request = TxnOffsetCommitRequest(
         transactional_id="writer",
         group_id=GROUP,
         producer_id=10,
         producer_epoch=0,
-        topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=partitions)],
+        topics=[
+            TxnOffsetCommitRequestTopic(
+                name=name,
+                partitions=[
+                    TxnOffsetCommitRequestPartition(partition_index=number, committed_offset=5)
+                    for number in numbers
+                ],
+            )
+            for name, numbers in topics
+        ],
     )
     context = broker.context(5)
     sent = Waiting(broker, context, txn_offset_commit.handle(broker.broker, context, request))
-    broker.answer()
+    if sent.is_parked:
+        broker.answer()
     assert isinstance(sent.answer, TxnOffsetCommitResponse)
-    (topic,) = sent.answer.topics
-    unknown = E.UNKNOWN_TOPIC_OR_PARTITION
-    assert [(each.partition_index, each.error_code) for each in topic.partitions] == [
-        (8, unknown),
-        (0, E.NONE),
-        (9, unknown),
+    return [
+        (topic.name, [(each.partition_index, each.error_code) for each in topic.partitions])
+        for topic in sent.answer.topics
     ]
+
+
+def test_partitions_that_do_not_exist_are_answered_before_the_others(broker: Transactional) -> None:
+    """4.3.1's `TxnOffsetCommitResponse.Builder.merge`."""
+    assert commit_topics(broker, [(TOPIC, [8, 0, 9])]) == [
+        (TOPIC, [(8, UNKNOWN), (9, UNKNOWN), (0, E.NONE)])
+    ]
+    assert commit_topics(broker, [(TOPIC, [0]), ("gone", [3])]) == [
+        ("gone", [(3, UNKNOWN)]),
+        (TOPIC, [(0, E.NONE)]),
+    ]
+
+
+def test_a_topic_without_partitions_is_answered_if_it_does_not_exist(broker: Transactional) -> None:
+    """4.3.1's `KafkaApis.handleTxnOffsetCommitRequest`."""
+    assert commit_topics(broker, [(TOPIC, []), ("gone", [])]) == [("gone", [])]
+
+
+def test_a_partition_that_is_named_twice_has_two_answers(broker: Transactional) -> None:
+    """4.3.1's `OffsetMetadataManager.commitTransactionalOffset`: each has its own error."""
+    assert commit_topics(broker, [(TOPIC, [0, 0]), (TOPIC, [0])]) == [
+        (TOPIC, [(0, E.NONE), (0, E.NONE)]),
+        (TOPIC, [(0, E.NONE)]),
+    ]
+
+
+@pytest.mark.parametrize(("generation_id", "error"), [(6, E.ILLEGAL_GENERATION), (7, E.NONE)])
+def test_an_older_epoch_of_a_member_is_enough_for_what_it_has_had_since(
+    broker: Transactional, generation_id: int, error: E
+) -> None:
+    """4.3.1's `OffsetMetadataManager.commitTransactionalOffset`, with the topic's id (KIP-1251)."""
+    shard = shard_of(broker)
+    epochs: JavaHashMap[int, int] = JavaHashMap()
+    epochs[0] = 7
+    assigned: JavaHashMap[Uuid, JavaHashMap[int, int]] = JavaHashMap()
+    assigned[id_of(TOPIC)] = epochs
+    consumers = ConsumerGroup(GROUP, shard.env.memory)
+    consumers.put_member(ConsumerMember("m", member_epoch=9, assigned=assigned))
+    shard.other_groups[GROUP] = consumers
+    sent = broker.commit_offset(5, generation_id=generation_id, member_id="m")
+    broker.answer()
+    assert offset_error(sent) is error
+    if error is E.NONE:
+        end(broker)
+        committed = shard.offsets.get(OffsetKey(GROUP, TOPIC, 0))
+        assert committed is not None
+        assert committed.topic_id == ZERO_UUID

@@ -21,7 +21,7 @@ from kraft_wire.broker.groups.records import offset_record
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.streams.group import StreamsGroup
 from kraft_wire.broker.groups.streams.offset_checks import check_streams_commit
-from kraft_wire.model import Uuid
+from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
@@ -240,6 +240,8 @@ def _prepare_topic(
 ) -> OffsetCommitResponseTopic:
     """Collect the topic's records; answer each partition on the assumption that they get in."""
     response = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
+    # As in Kafka, an offset of a transaction is stored without the id of its topic.
+    topic_id = ZERO_UUID if commit.is_pending else topic.topic_id
     metadata_max = shard.env.settings().offset_metadata_max_bytes
     for partition in topic.partitions:
         key = OffsetKey(request.group_id, topic.name, partition.partition_index)
@@ -250,7 +252,7 @@ def _prepare_topic(
             error = ErrorCode.POLICY_VIOLATION
         else:
             record_offset = commit.base_offset + len(commit.records)
-            committed = _committed(request, topic.topic_id, partition, at, record_offset)
+            committed = _committed(request, topic_id, partition, at, record_offset)
             commit.records.append(offset_record(key, committed))
             commit.offsets.append((key, committed))
             commit.keys[key] = None
