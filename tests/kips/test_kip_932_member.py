@@ -9,6 +9,7 @@ import pytest
 
 from kraft_wire.apis.api import ListenerType
 from kraft_wire.apis.registry import APIS
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
 from kraft_wire.node.authorization.groups import share_group_describe, share_group_heartbeat
 from kraft_wire.node.authorization.share_offsets import (
@@ -57,7 +58,7 @@ def judged(guard: Any, request: Message, allowed: tuple[str, ...]) -> Verdict:
         allowed=lambda _, names, is_silent: {name: name in allowed for name in names},
         operations=lambda *_: 8,
     )
-    verdict: Verdict = guard(Asked(asker, None, request, needs, None, None))  # type: ignore[arg-type]  # what these guards ask for
+    verdict: Verdict = guard(Asked(asker, None, request, needs, MetadataImage(), None))  # type: ignore[arg-type]  # what these guards ask for
     return verdict
 
 
@@ -92,7 +93,8 @@ def test_a_member_id_is_looked_at_between_the_group_and_the_topics() -> None:
 def described(*topics: str) -> ShareGroupDescribeResponse:
     parts = [TopicPartitions(topic_name=topic, partitions=[0]) for topic in topics]
     member = Member(member_id="member", assignment=Assignment(topic_partitions=parts))
-    return ShareGroupDescribeResponse(groups=[DescribedGroup(group_id="group", members=[member])])
+    group = DescribedGroup(group_id="group", group_state="Stable", group_epoch=3, members=[member])
+    return ShareGroupDescribeResponse(groups=[group])
 
 
 def test_a_group_with_a_hidden_topic_shows_no_members() -> None:
@@ -107,6 +109,8 @@ def test_a_group_with_a_hidden_topic_shows_no_members() -> None:
         hidden, group = answer.groups
         assert (hidden.group_id, hidden.error_code) == ("hidden", 30)
         assert (group.error_code, len(group.members)) == (error, 0 if error else 1)
+        # 4.3.1's `KafkaApis.handleShareGroupDescribe` makes a new, empty one.
+        assert (group.group_state, group.group_epoch) == (("", 0) if error else ("Stable", 3))
     nothing: Any = judged(share_group_describe, ShareGroupDescribeRequest(group_ids=["group"]), ())
     assert [each.error_code for each in nothing.groups] == [30]
 

@@ -195,7 +195,7 @@ def consumer_group_heartbeat(asked: Asked) -> Verdict:
 
 
 def consumer_group_describe(asked: Asked) -> Verdict:
-    """ConsumerGroupDescribe: group by group; one with a hidden topic shows no members."""
+    """ConsumerGroupDescribe: group by group; one with a hidden topic shows nothing but that."""
     request = cast("ConsumerGroupDescribeRequest", asked.request)
     describe, topic = asked.needs
     served, hidden = split(asked, describe, request.group_ids, lambda name: name)
@@ -204,12 +204,15 @@ def consumer_group_describe(asked: Asked) -> Verdict:
 
     def change(answer: ConsumerGroupDescribeResponse) -> Message:
         for each in answer.groups:
-            if not all(asked.asker.meets(topic, name) for name in _topics_of(each)):
-                each.error_code = topic.error
-                each.error_message = _HIDDEN_TOPICS
-                each.members = []
             _name_operations(asked, each)
-        answer.groups = answers + answer.groups
+        answer.groups = answers + [
+            each
+            if all(asked.asker.meets(topic, name) for name in _topics_of(each))
+            else ConsumerDescribedGroup(
+                group_id=each.group_id, error_code=topic.error, error_message=_HIDDEN_TOPICS
+            )
+            for each in answer.groups
+        ]
         return answer
 
     if not served and hidden:
@@ -232,7 +235,7 @@ def share_group_heartbeat(asked: Asked) -> Verdict:
 
 
 def share_group_describe(asked: Asked) -> Verdict:
-    """ShareGroupDescribe: group by group; one with a hidden topic shows no members."""
+    """ShareGroupDescribe: group by group; one with a hidden topic shows nothing but that."""
     request = cast("ShareGroupDescribeRequest", asked.request)
     describe, topic = asked.needs
     served, hidden = split(asked, describe, request.group_ids, lambda name: name)
@@ -241,17 +244,15 @@ def share_group_describe(asked: Asked) -> Verdict:
 
     def change(answer: ShareGroupDescribeResponse) -> Message:
         for each in answer.groups:
-            assigned = [
-                part.topic_name
-                for member in each.members
-                for part in member.assignment.topic_partitions
-            ]
-            if not all(asked.asker.meets(topic, name) for name in dict.fromkeys(assigned)):
-                each.error_code = topic.error
-                each.error_message = _HIDDEN_TOPICS
-                each.members = []
             _name_operations(asked, each)
-        answer.groups = answers + answer.groups
+        answer.groups = answers + [
+            each
+            if all(asked.asker.meets(topic, name) for name in _assigned_topics(each))
+            else ShareDescribedGroup(
+                group_id=each.group_id, error_code=topic.error, error_message=_HIDDEN_TOPICS
+            )
+            for each in answer.groups
+        ]
         return answer
 
     if not served and hidden:
@@ -275,5 +276,16 @@ def _topics_of(group: ConsumerDescribedGroup) -> list[str]:
             for member in group.members
             for assignment in (member.assignment, member.target_assignment)
             for topic in assignment.topic_partitions
+        )
+    )
+
+
+def _assigned_topics(group: ShareDescribedGroup) -> list[str]:
+    """Return every topic that is assigned in a share group."""
+    return list(
+        dict.fromkeys(
+            part.topic_name
+            for member in group.members
+            for part in member.assignment.topic_partitions
         )
     )
