@@ -45,14 +45,16 @@ def handle(
         return _refused(refused)
     shard = broker.groups.shard_of(request.group_id)
     if not isinstance(shard, GroupShard):
-        return AlterShareGroupOffsetsResponse(error_code=shard)
+        return _refused(Refusal(shard))
     deferred = DeferredResponse[AlterShareGroupOffsetsResponse](
         broker.groups.env.complete, context.reply_to
     )
 
+    image = broker.image
+
     def altered(outcome: Sequence[AlteredTopic] | Refusal) -> None:
         deferred.send(
-            _refused(outcome) if isinstance(outcome, Refusal) else _answer(outcome, broker.image)
+            _refused(outcome) if isinstance(outcome, Refusal) else _answer(request, outcome, image)
         )
 
     asked = [
@@ -67,25 +69,34 @@ def handle(
 
 
 def _refused(refusal: Refusal) -> AlterShareGroupOffsetsResponse:
-    return AlterShareGroupOffsetsResponse(error_code=refusal.error, error_message=refusal.message)
+    words = refusal.message or refusal.error.message
+    return AlterShareGroupOffsetsResponse(error_code=refusal.error, error_message=words)
 
 
 def _answer(
-    altered: Sequence[AlteredTopic], image: MetadataImage
+    request: AlterShareGroupOffsetsRequest, altered: Sequence[AlteredTopic], image: MetadataImage
 ) -> AlterShareGroupOffsetsResponse:
-    topics = []
-    for name, results in altered:
-        topic = image.topic(name)
-        partitions = [
-            AlterShareGroupOffsetsResponsePartition(
-                partition_index=number, error_code=each.error, error_message=each.error_message
-            )
-            for number, each in results.items()
-        ]
-        topic_id = ZERO_UUID if topic is None else topic.topic_id
-        topics.append(
-            AlterShareGroupOffsetsResponseTopic(
-                topic_name=name, topic_id=topic_id, partitions=partitions
-            )
+    """Answer for each partition as it is requested; topics that do not exist come first.
+
+    Kafka's `AlterShareGroupOffsetsResponse.Builder`, which has each topic once.
+    """
+    results = {(name, number): each for name, found in altered for number, each in found.items()}
+    answered: dict[str, AlterShareGroupOffsetsResponseTopic] = {}
+    for topic in sorted(request.topics, key=lambda each: image.topic(each.topic_name) is not None):
+        name, known = topic.topic_name, image.topic(topic.topic_name)
+        if known is None and not topic.partitions:
+            continue
+        topic_id = ZERO_UUID if known is None else known.topic_id
+        found = answered.setdefault(
+            name, AlterShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
         )
-    return AlterShareGroupOffsetsResponse(responses=topics)
+        for number in (each.partition_index for each in topic.partitions):
+            result = results[name, number]
+            found.partitions.append(
+                AlterShareGroupOffsetsResponsePartition(
+                    partition_index=number,
+                    error_code=result.error,
+                    error_message=result.error_message,
+                )
+            )
+    return AlterShareGroupOffsetsResponse(responses=list(answered.values()))

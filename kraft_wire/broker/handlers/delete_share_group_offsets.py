@@ -43,7 +43,7 @@ def handle(
         return _refused(refused)
     shard = broker.groups.shard_of(request.group_id)
     if not isinstance(shard, GroupShard):
-        return DeleteShareGroupOffsetsResponse(error_code=shard)
+        return _refused(Refusal(shard))
     deferred = DeferredResponse[DeleteShareGroupOffsetsResponse](
         broker.groups.env.complete, context.reply_to
     )
@@ -57,7 +57,8 @@ def handle(
 
 
 def _refused(refusal: Refusal) -> DeleteShareGroupOffsetsResponse:
-    return DeleteShareGroupOffsetsResponse(error_code=refusal.error, error_message=refusal.message)
+    words = refusal.message or refusal.error.message
+    return DeleteShareGroupOffsetsResponse(error_code=refusal.error, error_message=words)
 
 
 def _answer(deleted: Sequence[DeletedTopic]) -> DeleteShareGroupOffsetsResponse:

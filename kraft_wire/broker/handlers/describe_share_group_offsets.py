@@ -14,6 +14,7 @@ from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading, arrival_of
 from kraft_wire.broker.deferred_response import DeferredResponse
 from kraft_wire.broker.end_offsets import EndOffset
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.share_persister import PersisterResult, SharePartitionKey
@@ -71,8 +72,8 @@ def handle(
     named: list[list[_Named]] = []
     for group, answered in zip(request.groups, groups, strict=True):
         topics = _asked(broker, group)
-        if isinstance(topics, ErrorCode):
-            answered.error_code = topics
+        if isinstance(topics, Refusal):
+            answered.error_code, answered.error_message = topics.error, topics.message
             topics = []
         named.append(topics)
     asked = {
@@ -105,16 +106,16 @@ def handle(
 
 def _asked(
     broker: "Broker", group: DescribeShareGroupOffsetsRequestGroup
-) -> list[_Named] | ErrorCode:
+) -> list[_Named] | Refusal:
     """Return the partitions that are named, or that are initialised."""
     if not serves_share_groups(broker.image):
-        return ErrorCode.UNSUPPORTED_VERSION
+        return Refusal(ErrorCode.UNSUPPORTED_VERSION)  # without words, as in Kafka
     if group.topics is not None:
         numbers = {topic.topic_name: topic.partitions for topic in group.topics}
         return [_named(broker, *each) for each in numbers.items()]
     shard = broker.groups.shard_of(group.group_id)
     if not isinstance(shard, GroupShard):
-        return shard
+        return Refusal(shard, shard.message)
     found = shard.other_groups.get(group.group_id)
     known = found.state_partitions if isinstance(found, ShareGroup) else None
     if known is None:

@@ -3,10 +3,12 @@
 from typing import cast
 
 from kraft_wire.broker.groups.refusal import Refusal
+from kraft_wire.model import ZERO_UUID
 from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
 from kraft_wire.node.authorization.splitting import finishing, split
 from kraft_wire.wire.generated.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestTopic,
     AlterShareGroupOffsetsResponse,
     AlterShareGroupOffsetsResponsePartition,
     AlterShareGroupOffsetsResponseTopic,
@@ -44,20 +46,7 @@ def alter_share_group_offsets(asked: Asked) -> Verdict:
     if not asked.asker.meets(read_group, request.group_id):
         return AlterShareGroupOffsetsResponse(error_code=_GROUP.error, error_message=_GROUP.message)
     request.topics, hidden = split(asked, read_topic, request.topics, lambda each: each.topic_name)
-    refused = [
-        AlterShareGroupOffsetsResponseTopic(
-            topic_name=topic.topic_name,
-            partitions=[
-                AlterShareGroupOffsetsResponsePartition(
-                    partition_index=each.partition_index,
-                    error_code=_TOPIC.error,
-                    error_message=_TOPIC.message,
-                )
-                for each in topic.partitions
-            ],
-        )
-        for topic in hidden
-    ]
+    refused = [_not_altered(asked, topic) for topic in hidden if topic.partitions]
 
     def change(answer: AlterShareGroupOffsetsResponse) -> Message:
         if answer.error_code == ErrorCode.NONE:
@@ -65,6 +54,25 @@ def alter_share_group_offsets(asked: Asked) -> Verdict:
         return answer
 
     return Passed(request, finishing(AlterShareGroupOffsetsResponse, change) if hidden else None)
+
+
+def _not_altered(
+    asked: Asked, topic: AlterShareGroupOffsetsRequestTopic
+) -> AlterShareGroupOffsetsResponseTopic:
+    """Refuse a topic; as in Kafka, its id is shown if it exists."""
+    known = asked.image.topic(topic.topic_name)
+    return AlterShareGroupOffsetsResponseTopic(
+        topic_name=topic.topic_name,
+        topic_id=ZERO_UUID if known is None else known.topic_id,
+        partitions=[
+            AlterShareGroupOffsetsResponsePartition(
+                partition_index=each.partition_index,
+                error_code=_TOPIC.error,
+                error_message=_TOPIC.message,
+            )
+            for each in topic.partitions
+        ],
+    )
 
 
 def delete_share_group_offsets(asked: Asked) -> Verdict:

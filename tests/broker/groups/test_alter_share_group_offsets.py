@@ -68,7 +68,11 @@ def test_errors_in_order() -> None:
         ErrorCode.INVALID_GROUP_ID,
         "The group id is invalid.",
     )
-    assert harness.send(altering(), 0).error == ErrorCode.NOT_COORDINATOR
+    moved = harness.send(altering(), 0)
+    assert (moved.error, moved.response.error_message) == (
+        ErrorCode.NOT_COORDINATOR,
+        "This is not the correct coordinator.",
+    )
     begin_loading(harness)
     assert harness.send(altering(), 0).error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     harness.settle()
@@ -107,6 +111,28 @@ def test_start_offsets_are_altered_by_the_share_coordinators() -> None:
     assert reply.response.responses[0].topic_id == topic_id_of("topic")
     assert noted(harness)[before + 1 :] == [({}, {"topic": [0, 1]}, [])]
     assert group_in(harness).epoch == epoch
+
+
+def test_topics_that_do_not_exist_are_answered_first() -> None:
+    """4.3.1's `KafkaApis.handleAlterShareGroupOffsetsRequest`: if partitions of them are named."""
+    harness = left()
+    reply = harness.send(altering(topic={0: 7}, missing={3: 0, 1: 0}, gone={}), 0)
+    harness.share_persister.take().answer()
+    assert list(altered(reply).items()) == [
+        ("missing", [(3, 3, UNKNOWN), (1, 3, UNKNOWN)]),
+        ("topic", [(0, 0, None)]),
+    ]
+
+
+def test_a_partition_that_is_named_twice_has_two_answers() -> None:
+    """4.3.1's `AlterShareGroupOffsetsResponse.Builder`: each topic has one."""
+    harness = left()
+    request = altering(topic={0: 7})
+    request.topics[0].partitions *= 2
+    request.topics += altering(topic={1: 8}).topics
+    reply = harness.send(request, 0)
+    harness.share_persister.take().answer()
+    assert altered(reply) == {"topic": [(0, 0, None), (0, 0, None), (1, 0, None)]}
 
 
 def test_a_group_is_made_by_its_first_start_offset() -> None:

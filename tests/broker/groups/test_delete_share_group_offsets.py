@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from kraft_wire.broker.share_persister import PersisterResult
 from kraft_wire.wire.generated.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from tests.broker.groups.harness import Harness, Reply
+from tests.broker.groups.harness import Harness, Reply, topic_id_of
 from tests.broker.groups.ready_groups import begin_loading, lose_coordination
 from tests.broker.groups.requests import Member
 from tests.broker.groups.share.ready_share_groups import UNKNOWN, key, left
@@ -40,6 +41,16 @@ def deleted(reply: Reply) -> list[tuple[str, int, str | None]]:
     ]
 
 
+def answered(harness: Harness, *topics: str, failing: str = "") -> Reply:
+    """Delete offsets; the share coordinator of one topic is not there."""
+    reply = harness.send(deleting(*topics), 0)
+    failed = topic_id_of(failing)
+    gone = {True: ErrorCode.NOT_COORDINATOR, False: ErrorCode.NONE}
+    call = harness.share_persister.take()
+    call.answer_each(lambda key: PersisterResult(gone[key.topic_id == failed]))
+    return reply
+
+
 def test_errors_in_order() -> None:
     """932-FEAT-02."""
     harness = Harness()
@@ -52,7 +63,11 @@ def test_errors_in_order() -> None:
         ErrorCode.INVALID_GROUP_ID,
         "The group id is invalid.",
     )
-    assert harness.send(deleting(), 0).error == ErrorCode.NOT_COORDINATOR
+    moved = harness.send(deleting(), 0)
+    assert (moved.error, moved.response.error_message) == (
+        ErrorCode.NOT_COORDINATOR,
+        "This is not the correct coordinator.",
+    )
     begin_loading(harness)
     assert harness.send(deleting(), 0).error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     harness.settle()
@@ -102,13 +117,28 @@ def test_a_deletion_that_fails_is_told_and_may_be_tried_again() -> None:
     harness = left()
     first = harness.send(deleting("topic"), 0)
     harness.share_persister.take().answer(error=ErrorCode.NOT_COORDINATOR, error_message="gone")
-    assert deleted(first) == [("topic", 16, "gone")]
+    assert deleted(first) == [("topic", 16, ErrorCode.NOT_COORDINATOR.message)]
     assert noted(harness)[-1] == ({}, {}, ["topic"])
     again = harness.send(deleting("topic"), 0)
     call = harness.share_persister.take()
     assert sorted(call.partitions) == [key(0), key(1)]
     call.answer()
     assert deleted(again) == [("topic", 0, None)]
+
+
+def test_topics_that_could_not_be_deleted_come_last() -> None:
+    """4.3.1's `GroupCoordinatorService.handleDeleteShareGroupOffsetStateResult`."""
+    harness = with_topic(1)
+    harness.create_topic("other")
+    send(harness, joining(subscribed_topic_names=["other", "topic"]))
+    begin(harness)
+    send(harness, leaving())
+    first, second = (each[0] for each in deleted(answered(harness, "other", "topic")))
+    send(harness, joining(subscribed_topic_names=["other", "topic"]))
+    begin(harness)
+    send(harness, leaving())
+    reply = answered(harness, "missing", "other", "topic", failing=first)
+    assert [each[0] for each in deleted(reply)] == [second, "missing", first]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -68,22 +68,23 @@ class Leaders:
 
 
 def test_errors_in_order() -> None:
-    """932-FEAT-02, 932-ADMIN-03."""
+    """932-FEAT-02, 932-ADMIN-03, 4.3.1's `KafkaApis.describeShareGroupAllOffsetsForGroup`."""
     harness = Harness()
     lose_coordination(harness)
     harness.image = replace(harness.image, finalized_features={})
 
-    def error() -> int:
+    def error() -> tuple[int, str | None]:
         (group,) = harness.send(describing(None), 1).response.groups
-        return int(group.error_code)
+        return group.error_code, group.error_message
 
-    assert error() == ErrorCode.UNSUPPORTED_VERSION
+    assert error() == (ErrorCode.UNSUPPORTED_VERSION, None)
     harness.image = replace(harness.image, finalized_features={"share.version": 1})
-    assert error() == ErrorCode.NOT_COORDINATOR
+    assert error() == (ErrorCode.NOT_COORDINATOR, "This is not the correct coordinator.")
     begin_loading(harness)
-    assert error() == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert error() == (loading, loading.message)
     harness.settle()
-    assert error() == ErrorCode.NONE
+    assert error() == (ErrorCode.NONE, None)
 
 
 def test_start_offsets_and_lag_are_described() -> None:

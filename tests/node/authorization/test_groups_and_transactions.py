@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.apis.rights import AclOperation as Op
+from kraft_wire.node.authorization.asker import NO_OPERATIONS
 from kraft_wire.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -210,12 +211,19 @@ def test_a_group_that_has_a_hidden_topic_is_described_without_members(node: Guar
     for group, topic in (("new", "theirs"), ("other", "mine")):
         joined = node.ask(joining(topic, "missing", group=group), host=ADMINISTRATOR)
         assert joined.error_code == NONE
-    request = ConsumerGroupDescribeRequest(group_ids=["new", "other"])
+    request = ConsumerGroupDescribeRequest(
+        group_ids=["new", "other"], include_authorized_operations=True
+    )
 
     def described() -> dict[str, tuple[int, str | None, int]]:
+        groups = node.ask(request).groups
+        for each in groups:  # 4.3.1's `KafkaApis.handleConsumerGroupDescribe`: a new, empty one
+            is_shown = each.error_code == NONE
+            assert (each.group_epoch > 0, each.group_state != "") == (is_shown, is_shown)
+            assert (each.authorized_operations != NO_OPERATIONS) is is_shown
         return {
             each.group_id: (each.error_code, each.error_message, len(each.members))
-            for each in node.ask(request).groups
+            for each in groups
         }
 
     node.permit(TOPIC, "mine", Op.DESCRIBE)
@@ -481,6 +489,8 @@ def test_offsets_of_share_groups_are_changed_for_readable_topics_alone() -> None
     assert altered.error_code == NONE
     found = {each.topic_name: each.partitions[0].error_code for each in altered.responses}
     assert found == {"mine": NONE, "theirs": NO_TOPIC}
+    ids = {each.topic_name: each.topic_id for each in altered.responses}
+    assert ids == {name: node.node.broker.image.topic(name).topic_id for name in ids}
     deleted = node.ask(delete)
     assert deleted.error_code == NONE
     found = {each.topic_name: each.error_code for each in deleted.responses}

@@ -79,9 +79,12 @@ def delete_offsets(
 
     def deleted(results: Mapping[SharePartitionKey, PersisterResult], at: ClockReading) -> None:
         outcomes = [_outcome(topic_id, each.name, results) for topic_id, each in state.items()]
-        gone = [each.topic_id for each in outcomes if each.error is ErrorCode.NONE]
-        error = finish_deletion(shard, group_id, gone, at) if gone else ErrorCode.NONE
-        then([*outcomes, *refusals] if error is ErrorCode.NONE else Refusal(error))
+        gone = [each for each in outcomes if each.error is ErrorCode.NONE]
+        failed = [each for each in outcomes if each.error is not ErrorCode.NONE]
+        error = ErrorCode.NONE
+        if gone:
+            error = finish_deletion(shard, group_id, [each.topic_id for each in gone], at)
+        then([*gone, *refusals, *failed] if error is ErrorCode.NONE else Refusal(error))
 
     _delete(shard, group, state, at, deleted)
 
@@ -186,7 +189,8 @@ def _outcome(
 ) -> DeletedTopic:
     for key, result in results.items():
         if key.topic_id == topic_id and result.error is not ErrorCode.NONE:
-            return DeletedTopic(name, topic_id, result.error, result.error_message)
+            # As in Kafka not in the words of the share coordinator.
+            return DeletedTopic(name, topic_id, result.error, result.error.message)
     return DeletedTopic(name, topic_id)
 
 
