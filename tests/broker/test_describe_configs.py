@@ -125,6 +125,31 @@ def test_the_number_of_a_broker_is_read_as_by_java(name: str, is_own: bool) -> N
     assert (result.error_message, result.resource_name) == (words, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("1", ""),
+        ("+1", ""),
+        ("0" * 5_000 + "1", ""),
+        ("2147483647", "Unexpected broker id, expected 1 or empty string, but received {}"),
+        ("-2147483648", "Unexpected broker id, expected 1 or empty string, but received {}"),
+        ("2147483648", "Broker id must be an integer, but it is: {}"),
+        ("--1", "Broker id must be an integer, but it is: {}"),
+        ("+", "Broker id must be an integer, but it is: {}"),
+        ("9" * 5_000, "Broker id must be an integer, but it is: {}"),
+    ],
+)
+def test_id_of_a_broker_is_read_as_java_reads_a_number(name: str, message: str) -> None:
+    """4.3.1's `ConfigHelper.resourceNameToBrokerId`; the settings are those of the broker."""
+    resource = DescribeConfigsResource(resource_type=BROKER, resource_name=name)
+    own = ("1", "what.is.this", "7")
+    (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}, own).results
+    assert result.error_message == message.format(name)[:4_000]
+    assert result.resource_name == name
+    if not message:
+        assert "what.is.this" in [each.name for each in result.configs]
+
+
 def test_log_levels_are_one_entry() -> None:
     resource = DescribeConfigsResource(resource_type=8, resource_name="1")
     (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}).results

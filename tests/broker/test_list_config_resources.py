@@ -58,6 +58,15 @@ def test_no_types_mean_all(broker: Broker) -> None:
     ]
 
 
+def test_types_come_in_the_order_of_4_3_1(broker: Broker) -> None:
+    """4.3.1's `KafkaApis.handleListConfigResources`."""
+    kinds = (GROUP, CLIENT_METRICS, LOGGER, BROKER, TOPIC)
+    for asked in (kinds, kinds[::-1], ()):
+        request = ListConfigResourcesRequest(resource_types=list(asked))
+        found = handle(broker, context(1), request).config_resources
+        assert tuple(dict.fromkeys(each.resource_type for each in found)) == kinds
+
+
 def test_type_that_is_asked_for_twice_is_listed_once(broker: Broker) -> None:
     assert listed(broker, 1, GROUP, GROUP) == [(GROUP, "readers")]
 

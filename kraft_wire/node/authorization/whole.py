@@ -173,6 +173,7 @@ def _configs(request: DescribeConfigsRequest, error: ErrorCode) -> DescribeConfi
         results=[
             DescribeConfigsResult(
                 error_code=error,
+                error_message=error.message,
                 resource_type=each.resource_type,
                 resource_name=each.resource_name,
             )
