@@ -79,7 +79,7 @@ def test_entries_that_one_change_cannot_hold_are_refused_and_the_others_made() -
 
 
 def test_errors_in_order() -> None:
-    """The principal of each entry is none."""
+    """`AclApis.handleCreateAcls` of 4.3.1; the principal of each entry is none."""
 
     def error(settings: dict[str, str], pattern_type: int) -> int:
         entry = AclCreation(
@@ -96,6 +96,8 @@ def test_errors_in_order() -> None:
         return response.results[0].error_code
 
     any_pattern, literal = 1, 3
-    assert error({}, any_pattern) == ErrorCode.INVALID_REQUEST
+    authorizer = {AUTHORIZER_KEY: STANDARD_AUTHORIZER}
+    assert error({}, any_pattern) == ErrorCode.SECURITY_DISABLED
     assert error({}, literal) == ErrorCode.SECURITY_DISABLED
-    assert error({AUTHORIZER_KEY: STANDARD_AUTHORIZER}, literal) == ErrorCode.INVALID_REQUEST
+    assert error(authorizer, any_pattern) == ErrorCode.INVALID_REQUEST
+    assert error(authorizer, literal) == ErrorCode.INVALID_REQUEST

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["handle"]
 
 _NOT_KNOWN: Final = -1
+_INT64_SIGN: Final = 1 << 63
 _ANY_LEADER: Final = LeaderEpoch(0)
 
 
@@ -171,8 +172,13 @@ def _partition(
             error_code=end.error,
             error_message=end.error.message,
         )
-    answer.lag = end.offset - start
+    answer.lag = _as_int64(end.offset - start)
     return answer
+
+
+def _as_int64(value: int) -> int:
+    """Let a value overflow as Java's: any client may set a start offset, however far below 0."""
+    return (value + _INT64_SIGN) % (2 * _INT64_SIGN) - _INT64_SIGN
 
 
 def _start(result: PersisterResult | None) -> int | None:

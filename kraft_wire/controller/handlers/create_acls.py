@@ -41,17 +41,17 @@ def handle(
 ) -> ControllerResult:
     """Record access-control entries.
 
-    Errors for all, first match wins: INVALID_REQUEST (a code that only filters have),
-    SECURITY_DISABLED; per entry INVALID_REQUEST (name of the cluster, no name, a code that does not
+    Errors for all, first match wins: SECURITY_DISABLED, INVALID_REQUEST (a code that only filters
+    have); per entry INVALID_REQUEST (name of the cluster, no name, a code that does not
     exist, principal without a colon), POLICY_VIOLATION (too many records).
     """
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
-    if any(_is_for_filters(each) for each in request.creations):
-        words = "The entries contain elements that only a filter may have."
-        return ControllerResult(refuse(request, ErrorCode.INVALID_REQUEST, words))
     if controller.settings.text(AUTHORIZER_KEY) != STANDARD_AUTHORIZER:
         words = "No Authorizer is configured."
         return ControllerResult(refuse(request, ErrorCode.SECURITY_DISABLED, words))
+    if any(_is_for_filters(each) for each in request.creations):
+        words = "The entries contain elements that only a filter may have."
+        return ControllerResult(refuse(request, ErrorCode.INVALID_REQUEST, words))
     present = {acl: acl_id for acl_id, acl in controller.image.acls.items()}
     records: list[VersionedRecord] = []
     results = []

@@ -111,6 +111,16 @@ def test_a_count_that_is_not_known_has_no_lag() -> None:
     assert described(reply) == {"topic": [(0, 40, 3, -1)]}
 
 
+def test_a_lag_that_no_number_can_have_overflows() -> None:
+    """As Java's: anybody may set a start offset by AlterShareGroupOffsets, however far below 0."""
+    harness = sharing("member", partitions=1)
+    leaders = Leaders(harness)
+    reply = harness.send(describing({"topic": [0]}), 1)
+    harness.share_persister.take().answer(state=SharePartitionState(2, 3, -(2**63), 0))
+    leaders.answer(EndOffset(20))
+    assert described(reply) == {"topic": [(0, -(2**63), 3, -(2**63) + 20)]}
+
+
 def test_an_error_of_a_leader_is_that_of_its_partition() -> None:
     """932-ADMIN-04: in Kafka's words, and without what the share coordinator knows."""
     harness = sharing("member", partitions=2)
