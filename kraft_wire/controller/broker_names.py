@@ -9,7 +9,7 @@ from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.settings.broker import node_number
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["check_broker_name", "foreign_broker_problem"]
+__all__ = ["check_broker_name", "check_logger_name", "foreign_broker_problem"]
 
 
 def foreign_broker_problem(image: MetadataImage, own_id: int, name: str) -> str | None:
@@ -42,3 +42,14 @@ def check_broker_name(controller: Controller, name: str, *, is_direct: bool) -> 
     if number is None or (has_broker and not is_direct):
         raise Refusal(ErrorCode.INVALID_REQUEST, problem)
     raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {number} found.")
+
+
+def check_logger_name(controller: Controller, name: str) -> None:
+    """Refuse log levels of what is no node of the cluster: INVALID_REQUEST."""
+    own_id, image, number = controller.node_id, controller.image, node_number(name)
+    if number is None:
+        problem = f"Node id must be an integer, but it is: {name}"
+        raise Refusal(ErrorCode.INVALID_REQUEST, problem)
+    if number != own_id and number not in image.brokers and number not in image.controllers:
+        problem = f"Unexpected node id. Expected {own_id}, but received {number}"
+        raise Refusal(ErrorCode.INVALID_REQUEST, problem)

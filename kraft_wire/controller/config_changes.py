@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from kraft_wire.controller.broker_names import check_broker_name
-from kraft_wire.controller.config_rules import check_resource, keys_of
+from kraft_wire.controller.config_rules import check_kind, check_resource, keys_of
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.cordoning import check_cordoned
 from kraft_wire.controller.elr_settings import check_min_isr
@@ -30,13 +30,11 @@ __all__ = [
     "ConfigOperation",
     "changed_records",
     "check_asked",
+    "check_keys",
     "incremental_values",
     "replaced_values",
     "without_a_broker",
 ]
-
-LOGGER_RESOURCE = 8
-"""A broker's log levels (KIP-412); they are the broker's own and never in the metadata."""
 
 _LOGIN_ENTRY: Final = "sasl.jaas.config"
 """The end of the keys of login entries, with any prefix: listeners read them at the start alone."""
@@ -47,6 +45,10 @@ _TOO_LONG: Final = (
     "The configuration value cannot be added because it exceeds the maximum value size "
     f"of {_STRING_BYTES_MAX} bytes."
 )
+
+
+LOGGER_RESOURCE = 8
+"""A broker's log levels (KIP-412); they are the broker's own and never in the metadata."""
 
 
 class ConfigOperation(IntEnum):
@@ -76,21 +78,13 @@ def check_asked(
 ) -> None:
     """Check all but the values: repeated keys, nulls, and the broker that owns the resource.
 
-    Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, foreign or malformed
-    broker id (at a controller alone BROKER_ID_NOT_REGISTERED for one that is not a node), unknown
-    operation, a key that our broker reads at its start alone.
+    Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, an unknown type of
+    resource, foreign or malformed broker id (at a controller alone BROKER_ID_NOT_REGISTERED for one
+    that is not a node), unknown operation, a key that our broker reads at its start alone.
     """
-    names = [change.name for change in changes]
-    if len(set(names)) != len(names):
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-    nulls = [
-        change.name
-        for change in changes
-        if change.value is None and change.operation != ConfigOperation.DELETE
-    ]
-    if nulls:
-        words = f"Null value not supported for : {', '.join(nulls)}"
-        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    check_keys(changes)
+    if not is_direct:
+        check_kind(resource_type)
     is_of_one_broker = resource_type == BROKER_RESOURCE and bool(name)
     if is_of_one_broker:
         check_broker_name(controller, name, is_direct=is_direct)
@@ -103,6 +97,21 @@ def check_asked(
     assert all(
         change.value is not None or change.operation == ConfigOperation.DELETE for change in changes
     )
+
+
+def check_keys(changes: Sequence[ConfigChange]) -> None:
+    """Refuse keys that are named twice, and null values; both INVALID_REQUEST."""
+    names = [change.name for change in changes]
+    if len(set(names)) != len(names):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [
+        change.name
+        for change in changes
+        if change.value is None and change.operation != ConfigOperation.DELETE
+    ]
+    if nulls:
+        words = f"Null value not supported for : {', '.join(nulls)}"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
 
 
 def without_a_broker(changes: Sequence[ConfigChange]) -> list[ConfigChange]:

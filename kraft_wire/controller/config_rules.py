@@ -39,6 +39,7 @@ from kraft_wire.settings.values import InvalidConfigValue, parse_value
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = [
+    "check_kind",
     "check_no_nulls",
     "check_resource",
     "check_topic_name",
@@ -88,8 +89,18 @@ def check_resource(resource_type: int, name: str, values: Values, settings: Node
     assert _RULES.keys() == _KEYS.keys(), "each kind of resource has keys and a rule"
     rule = _RULES.get(resource_type)
     if rule is None:
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+        raise _unknown_kind(resource_type)
     rule(name, values, settings)
+
+
+def check_kind(resource_type: int) -> None:
+    """Refuse a resource of a type that a broker does not know: INVALID_REQUEST."""
+    if resource_type not in _RULES:
+        raise _unknown_kind(resource_type)
+
+
+def _unknown_kind(resource_type: int) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
 
 
 def keys_of(resource_type: int) -> Mapping[str, ConfigKey]:

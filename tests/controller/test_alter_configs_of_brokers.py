@@ -237,3 +237,33 @@ def test_a_controller_knows_log_levels_but_not_in_the_older_request(
 ) -> None:
     words = "Unexpected resource type BROKER_LOGGER."
     assert replaced(cluster, LOGGERS, "1", is_direct=True) == [(INVALID_REQUEST, words)]
+
+
+@pytest.mark.parametrize("operation", [APPEND, 9])
+def test_a_broker_looks_at_the_type_before_the_operation(
+    cluster: OneNodeCluster, operation: int
+) -> None:
+    """`ConfigAdminManager.preprocess` of 4.3.1, before anything is prepared."""
+    asked = resource(3, "t", ("retention.ms", operation, "5"))
+    assert altered(cluster, asked) == [(INVALID_REQUEST, "Unknown resource type 3")]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("one", "Node id must be an integer, but it is: one"),
+        ("", "Node id must be an integer, but it is: "),
+        ("+77", "Unexpected node id. Expected 1, but received 77"),
+    ],
+)
+@pytest.mark.parametrize("is_direct", [False, True])
+def test_log_levels_are_those_of_a_node(
+    cluster: OneNodeCluster, name: str, words: str, is_direct: bool
+) -> None:
+    """`RuntimeLoggerManager.validateResourceNameIsNodeId`; a broker looks at the keys first."""
+    asked = resource(LOGGERS, name, ("root", 9, None))
+    nulls = (INVALID_REQUEST, "Null value not supported for : root")
+    expected = [(INVALID_REQUEST, words)] if is_direct else [nulls]
+    assert altered(cluster, asked, is_direct=is_direct) == expected
+    asked = resource(LOGGERS, name, ("root", SET, "WARN"))
+    assert altered(cluster, asked, is_direct=is_direct) == [(INVALID_REQUEST, words)]

@@ -9,12 +9,14 @@ Left out:    8, a broker's log levels, see docs/DEVIATIONS.md
 
 from functools import partial
 
+from kraft_wire.controller.broker_names import check_logger_name
 from kraft_wire.controller.config_answers import change_each, refuse_each
 from kraft_wire.controller.config_changes import (
     LOGGER_RESOURCE,
     ConfigChange,
     changed_records,
     check_asked,
+    check_keys,
     incremental_values,
     without_a_broker,
 )
@@ -75,12 +77,15 @@ def _resource_records(
     ]
     assert len(changes) == len(resource.configs)
     kind, name = resource.resource_type, resource.resource_name
+    if kind == LOGGER_RESOURCE:
+        if not is_direct:
+            check_keys(changes)
+        check_logger_name(controller, name)
+        words = "The log levels of this broker cannot be changed while it runs"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
     if is_direct:
         changes = without_a_broker(changes)
     check_asked(controller, kind, name, changes, is_direct=is_direct)
-    if kind == LOGGER_RESOURCE:
-        words = "The log levels of this broker cannot be changed while it runs"
-        raise Refusal(ErrorCode.INVALID_REQUEST, words)
     present = controller.image.config(kind, name)
     values = incremental_values(kind, present, changes, is_direct=is_direct)
     return changed_records(controller, kind, name, values, changes, is_direct=is_direct)
