@@ -17,6 +17,9 @@ from kraft_wire.apis.api import ListenerType
 from kraft_wire.apis.registry import APIS, key_of
 from kraft_wire.broker.context import CLOSE, RequestContext, Withheld
 from kraft_wire.broker.dispatch import Handle, handler
+from kraft_wire.broker.groups.consumer.switch import serves_consumer_groups
+from kraft_wire.broker.groups.streams.switch import serves_streams_groups
+from kraft_wire.broker.share_switch import serves_share_groups
 from kraft_wire.metadata.authorizer.principal import host_text
 from kraft_wire.metadata.authorizer.standard_authorizer import (
     AuthorizerNotReady,
@@ -107,6 +110,30 @@ _BY_NAME: Final[Mapping[str, Guard]] = {
 """The guards of requests that need more than one right on the cluster."""
 
 
+_ABOUT_SHARE_GROUPS: Final = frozenset(
+    (
+        "AlterShareGroupOffsets",
+        "DeleteShareGroupOffsets",
+        "DescribeShareGroupOffsets",
+        "ShareAcknowledge",
+        "ShareFetch",
+        "ShareGroupDescribe",
+        "ShareGroupHeartbeat",
+    )
+)
+
+
+def _is_switched_off(api: str, broker: "Broker") -> bool:
+    """Whether a broker refuses every request of an API, as in Kafka before it looks at rights."""
+    if api in _ABOUT_SHARE_GROUPS:
+        return not serves_share_groups(broker.image)
+    if api in ("ConsumerGroupDescribe", "ConsumerGroupHeartbeat"):
+        return not serves_consumer_groups(broker.image, broker.settings)
+    if api in ("StreamsGroupDescribe", "StreamsGroupHeartbeat"):
+        return not serves_streams_groups(broker.image, broker.settings)
+    return False
+
+
 def _guard_of(api_key: int, listener: ListenerType) -> Guard:
     """Return the guard of an API; `whole.cluster` asserts that the table has only one right."""
     name = APIS[api_key].name
@@ -145,11 +172,13 @@ class Guards(dict[int, Handle]):
             self._authorizer.load(delta.after)
 
     def __missing__(self, api_key: int) -> Handle:
-        inner = handler(api_key)
+        inner, name = handler(api_key), APIS[api_key].name
 
         def guarded(
             broker: "Broker", context: RequestContext, request: Message
         ) -> Message | Withheld:
+            if _is_switched_off(name, broker):
+                return inner(broker, context, request)
             verdict = self.judge(
                 ListenerType.BROKER, context, request, broker.image, broker.settings.source
             )
