@@ -200,6 +200,8 @@ class RaftReplica:
             return
         if isinstance(event, RequestFailed):
             quorum.peers.rest(sent.node_id, now_ms)
+            if isinstance(sent.request, ApiVersionsRequest):
+                add_raft_voter.on_failure(quorum, sent)
             return
         assert event.request_id == sent.request_id
         match (sent.request, event.response):

@@ -98,10 +98,10 @@ def test_older_request_knows_no_log_levels(cluster: OneNodeCluster) -> None:
             "Config value subtract is not allowed for config key: node.id",
         ),
         (
-            "process.roles",
+            "group.coordinator.rebalance.protocols",
             APPEND,
             INVALID_REQUEST,
-            "Cannot update these configs dynamically: [process.roles]",
+            "Cannot update these configs dynamically: [group.coordinator.rebalance.protocols]",
         ),
         ("num.io.threads", 9, INVALID_REQUEST, "Unknown operations type 9"),
     ],

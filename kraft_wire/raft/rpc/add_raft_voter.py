@@ -34,7 +34,7 @@ from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersio
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.messages import RELEASE
 
-__all__ = ["build_request", "on_request", "on_response", "on_versions"]
+__all__ = ["build_request", "on_failure", "on_request", "on_response", "on_versions"]
 
 _FEATURE = "kraft.version"
 _SOFTWARE_NAME = "kraft-wire"
@@ -153,11 +153,7 @@ def on_versions(
     change.versions_request_id = None
     if response.error_code != ErrorCode.NONE:
         set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR, now_ms)
-        words = (
-            "Aborted add voter operation for since API_VERSIONS returned an error "
-            f"{error_name(response.error_code)}"
-        )
-        finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT, words)
+        _abort(quorum, leader, error_name(response.error_code))
         return
     ranges = [
         VersionRange(feature.min_version, feature.max_version)
@@ -185,6 +181,20 @@ def on_versions(
         asked = change.origin.request
         if isinstance(asked, AddRaftVoterRequest) and not asked.ack_when_committed:
             answer(quorum, change, ErrorCode.NONE)
+
+
+def on_failure(quorum: Quorum, sent: SendRequest) -> None:
+    """End an addition whose new voter cannot be reached."""
+    leader = quorum.role
+    change = leader.pending_change if isinstance(leader, Leader) else None
+    if change is not None and change.versions_request_id == sent.request_id:
+        assert isinstance(leader, Leader), leader
+        _abort(quorum, leader, ErrorCode.BROKER_NOT_AVAILABLE.name)
+
+
+def _abort(quorum: Quorum, leader: Leader, problem: str) -> None:
+    words = f"Aborted add voter operation for since API_VERSIONS returned an error {problem}"
+    finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT, words)
 
 
 def _is_caught_up(quorum: Quorum, leader: Leader, key: ReplicaKey, now_ms: int) -> bool:

@@ -6,9 +6,12 @@ From KafkaRaftClient, AddVoterHandler, RemoveVoterHandler and RaftUtil of releas
 import pytest
 
 from kraft_wire.model import ReplicaId, ReplicaKey, Uuid
+from kraft_wire.raft.effects import Reply, SendRequest
+from kraft_wire.raft.events import RequestFailed, ResponseReceived
 from kraft_wire.raft.rpc.voter_refusals import key_as_text, keys_as_text
 from kraft_wire.raft.voters import VersionRange, VoterNode, VoterSet
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest, Listener
+from kraft_wire.wire.generated.api_versions import ApiVersionsResponse, SupportedFeatureKey
 from kraft_wire.wire.generated.describe_quorum import (
     DescribeQuorumRequest,
     PartitionData,
@@ -89,6 +92,64 @@ def test_a_second_change_waits_for_the_first() -> None:
     words = "Request timed out waiting for leader to handle previous voter change request"
     assert told(leader.reply(adding())) == (E.REQUEST_TIMED_OUT, words)
     assert told(leader.reply(removing(2))) == (E.REQUEST_TIMED_OUT, words)
+
+
+def test_an_addition_ends_with_the_connection_to_the_new_voter() -> None:
+    """KafkaRaftClient.handleResponse: a broken link counts as an answer of BROKER_NOT_AVAILABLE."""
+    leader = Small(is_dynamic=True).established()
+    (sent,) = (each for each in leader.ask(adding()) if isinstance(each, SendRequest))
+    effects = leader.step(RequestFailed(sent.request_id))
+    (reply,) = (each for each in effects if isinstance(each, Reply))
+    aborted = "Aborted add voter operation for since API_VERSIONS returned an error"
+    assert told(reply.response) == (E.REQUEST_TIMED_OUT, f"{aborted} BROKER_NOT_AVAILABLE")
+    words = f"New voter {key(9)} is not ready to receive requests"
+    assert told(leader.reply(adding())) == (E.REQUEST_TIMED_OUT, words)
+
+
+@pytest.mark.parametrize(
+    ("response", "error", "words"),
+    [
+        (
+            ApiVersionsResponse(error_code=E.UNSUPPORTED_VERSION),
+            E.REQUEST_TIMED_OUT,
+            "for since API_VERSIONS returned an error UNSUPPORTED_VERSION",
+        ),
+        (
+            ApiVersionsResponse(),
+            E.INVALID_REQUEST,
+            f"for {key(9)} since the kraft.version range (min: 0, max: 0) doesn't support the "
+            "finalized version 1",
+        ),
+        (
+            ApiVersionsResponse(
+                supported_features=[
+                    SupportedFeatureKey(name="kraft.version", min_version=0, max_version=0)
+                ]
+            ),
+            E.INVALID_REQUEST,
+            f"for {key(9)} since the kraft.version range (min: 0, max: 0 doesn't support the "
+            "finalized version 1",
+        ),
+        (
+            ApiVersionsResponse(
+                supported_features=[
+                    SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
+                ]
+            ),
+            E.REQUEST_TIMED_OUT,
+            f"for {key(9)} since it is lagging behind",
+        ),
+    ],
+)
+def test_a_new_voter_that_cannot_be_one_ends_its_addition(
+    response: ApiVersionsResponse, error: E, words: str
+) -> None:
+    """AddVoterHandler.handleApiVersionsResponse, which forgets a bracket."""
+    leader = Small(is_dynamic=True).established()
+    (sent,) = (each for each in leader.ask(adding()) if isinstance(each, SendRequest))
+    effects = leader.step(ResponseReceived(sent.request_id, response))
+    (reply,) = (each for each in effects if isinstance(each, Reply))
+    assert told(reply.response) == (error, f"Aborted add voter operation {words}")
 
 
 def test_keys_are_listed_as_java_lists_them() -> None:
