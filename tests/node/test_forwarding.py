@@ -16,6 +16,7 @@ from kraft_wire.node.links.forwarding import Forwarder
 from kraft_wire.node.outputs import Connect, Disconnect, Output, SendBytes
 from kraft_wire.node.requests.decoding import RequestDecoder
 from kraft_wire.raft.voters import Address
+from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -30,6 +31,7 @@ from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPa
 from kraft_wire.wire.generated.envelope import EnvelopeRequest, EnvelopeResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.messages import RELEASE
+from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
 from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import DecodeLimits, Message
 from tests.node.far_side import RELEASES, answer, offer, requests_of
@@ -156,6 +158,19 @@ def test_a_question_is_given_up_after_a_minute() -> None:
     timed_out = EnvelopeResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
     assert world.forwarder.answers == [(CLIENT, timed_out)]
     assert world.forwarder.deadline_ms() is None
+
+
+@pytest.mark.parametrize("request_", [AddRaftVoterRequest(), RemoveRaftVoterRequest()])
+def test_a_change_of_the_voters_that_is_given_up_has_the_words_of_the_error(
+    request_: Message,
+) -> None:
+    """AddRaftVoterRequest.getErrorResponse of 4.3.1; other answers have no message."""
+    apis, error = cast("ControllerApis", None), ErrorCode.REQUEST_TIMED_OUT
+    answer = ControllerApis._refusal(apis, request_, error, None)
+    assert getattr(answer, "error_message", None) == error.message
+    answer = ControllerApis._refusal(apis, TOPIC, error, None)
+    assert isinstance(answer, CreateTopicsResponse)
+    assert [each.error_message for each in answer.topics] == [None]
 
 
 def test_a_controller_that_is_silent_for_half_a_minute_is_asked_on_a_new_link() -> None:

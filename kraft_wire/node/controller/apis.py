@@ -317,14 +317,14 @@ class ControllerApis:
         return seal_answer(header, answer)
 
     def _refusal(self, request: Message, error: ErrorCode, message: str | None) -> Message:
-        """Return an answer of only an error to a request."""
+        """Return an answer of only an error to a request, in Kafka's form (`getErrorResponse`)."""
         if request.API_KEY in _DECIDED:
             return refuse(request, error, message)
         answer = response_class(request.API_KEY)()
         assert request.API_KEY in _RAFT, request.NAME
         setattr(answer, "error_code", error)  # noqa: B010  # all of the quorum's answers have it
         if "error_message" in answer.field_names:
-            setattr(answer, "error_message", message)  # noqa: B010  # as above
+            setattr(answer, "error_message", error.message)  # noqa: B010  # as above
         return answer
 
     @property
