@@ -14,6 +14,7 @@ __all__ = ["check_broker_name", "check_logger_name", "foreign_broker_problem"]
 
 def foreign_broker_problem(image: MetadataImage, own_id: int, name: str) -> str | None:
     """Return why a broker refuses the settings of this name, in Kafka's words, or None."""
+    assert own_id >= 0, own_id
     number = node_number(name)
     if number is None:
         return f"Node id must be an integer, but it is: {name}"
@@ -41,6 +42,7 @@ def check_broker_name(controller: Controller, name: str, *, is_direct: bool) -> 
     has_broker = controller.node_id in controller.image.brokers
     if number is None or (has_broker and not is_direct):
         raise Refusal(ErrorCode.INVALID_REQUEST, problem)
+    assert number not in controller.image.brokers, number
     raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {number} found.")
 
 

@@ -117,6 +117,7 @@ def check_topic_name(name: str) -> None:
 
 def check_no_nulls(names: Sequence[str]) -> None:
     """Refuse the keys of a topic that have null as their value: INVALID_CONFIG."""
+    assert not isinstance(names, str), names
     if names:
         words = f"Null value not supported for topic configs: {','.join(names)}"
         raise Refusal(ErrorCode.INVALID_CONFIG, words)
@@ -183,6 +184,7 @@ def _check_broker(name: str, values: Values, settings: NodeSettings) -> None:
         known = DYNAMIC_BROKER_KEYS.get(listener_base_name(key) if is_listener_key(key) else key)
         if known is not None:
             parsed[key] = _parsed(known, text, ErrorCode.INVALID_REQUEST)
+    assert parsed.keys() <= values.keys(), parsed
     own = [key for key in values if _concerns_one_broker(key)]
     if own and not name:
         words = (
@@ -245,6 +247,7 @@ def _check_group(name: str, values: Values, settings: NodeSettings) -> None:
         for key, value in parsed.items()
         if isinstance(value, int) and not isinstance(value, bool)
     }
+    assert numbers.keys() <= GROUP_KEYS.keys(), numbers
     for kind, key in _GROUP_LIMITS:
         _check_group_limit(kind, key, numbers, settings)
     _check_standby_replicas(numbers, settings)

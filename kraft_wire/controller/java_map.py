@@ -17,7 +17,9 @@ def java_map_order(keys: Iterable[str]) -> list[str]:
     assert len(set(listed)) == len(listed), listed
     while len(listed) * 4 > capacity * 3:
         capacity *= 2
-    return sorted(listed, key=lambda key: _slot(key, capacity))
+    ordered = sorted(listed, key=lambda key: _slot(key, capacity))
+    assert len(ordered) == len(listed)
+    return ordered
 
 
 def _slot(key: str, capacity: int) -> int:

@@ -91,6 +91,7 @@ def read_chosen(
 ) -> list[int]:
     """Check the replicas of a new partition that a client chose: one of them must be active."""
     chosen = read_assignment(brokers, replicas, replicas_count)
+    assert chosen, number
     if not any(brokers[broker].active for broker in chosen):
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -49,6 +49,7 @@ def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
 
 def names_nothing(request: Message) -> bool:
     """Return whether a request has an empty list: as in Kafka any controller answers it."""
+    assert request.API_KEY >= 0, request
     match request:
         case AlterPartitionRequest() | AlterPartitionReassignmentsRequest():
             return not request.topics
@@ -61,6 +62,7 @@ def names_nothing(request: Message) -> bool:
 
 def nobody_active(leader_id: int = -1) -> str:
     """Return the message beside NOT_CONTROLLER, in Kafka's words; -1: no leader is known."""
+    assert leader_id >= -1, leader_id
     if leader_id < 0:
         return "No controller appears to be active."
     return f"The active controller appears to be node {leader_id}."

@@ -6,6 +6,7 @@ converted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import dropwhile
 
 from kraft_wire.settings.broker import (
@@ -15,7 +16,7 @@ from kraft_wire.settings.broker import (
     is_listener_key,
     listener_base_name,
 )
-from kraft_wire.settings.definition import ConfigKey, ConfigSource, Required
+from kraft_wire.settings.definition import ConfigKey, ConfigSource, ConfigValue, Required
 from kraft_wire.settings.group import CLIENT_METRICS_KEYS, GROUP_KEYS
 from kraft_wire.settings.node_settings import NodeSettings, SourcedValue, topic_sources
 from kraft_wire.settings.topic import TOPIC_KEYS
@@ -124,12 +125,11 @@ def _own_places(key: ConfigKey, own: Mapping[str, str], source: ConfigSource) ->
 
 def _dynamic(name: str, text: str, source: ConfigSource) -> SourcedValue:
     key = _dynamic_key(name)
+    value: ConfigValue = text
     if key is not None:
-        try:
-            return SourcedValue(name, parse_value(key, text), source, text)
-        except InvalidConfigValue:
-            pass  # recorded by another release: shown as it was written
-    return SourcedValue(name, text, source, text)
+        with suppress(InvalidConfigValue):  # recorded by another release: shown as it was written
+            value = parse_value(key, text)
+    return SourcedValue(name, value, source, text)
 
 
 def _dynamic_key(name: str) -> ConfigKey | None:

@@ -98,6 +98,7 @@ class _Asked:
         self._named = Counter((state.name, state.topic_id) for state in states)
         self._ids = {state.topic_id for state in states if state.name is None} - {ZERO_UUID}
         self._with_name = set()
+        assert ZERO_UUID not in self._ids, "it names no topic"
         """Ids of the topics that are named by their name, once."""
         for state in states:
             is_by_name = state.name is not None and state.topic_id == ZERO_UUID
@@ -116,6 +117,7 @@ class _Asked:
                 continue
             seen.add(key)
             yield state
+        assert seen <= self._named.keys()
 
     def topic(self, state: DeleteTopicState, result: DeletableTopicResult) -> TopicImage:
         """Return the topic to delete; a Refusal if it is named wrongly or does not exist."""
@@ -129,6 +131,7 @@ class _Asked:
         if words is not None:
             raise Refusal(ErrorCode.INVALID_REQUEST, words)
         topic = _find(self._controller, state)
+        assert topic.topic_id != ZERO_UUID, topic
         if state.name is not None and topic.topic_id in self._ids:
             result.topic_id = topic.topic_id
             words = "The provided topic name maps to an ID that was already supplied."

@@ -101,6 +101,7 @@ def _refused(quorum: Quorum, request: AddRaftVoterRequest) -> Refused | None:
 
 
 def _key(request: AddRaftVoterRequest) -> ReplicaKey:
+    assert request.voter_id >= 0, "an incomplete key is refused before"
     return ReplicaKey(ReplicaId(request.voter_id), request.voter_directory_id)
 
 
@@ -193,6 +194,7 @@ def on_failure(quorum: Quorum, sent: SendRequest) -> None:
 
 
 def _abort(quorum: Quorum, leader: Leader, problem: str) -> None:
+    assert quorum.role is leader, quorum.role
     words = f"Aborted add voter operation for since API_VERSIONS returned an error {problem}"
     finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT, words)
 

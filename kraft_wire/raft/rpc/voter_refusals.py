@@ -30,6 +30,7 @@ def receiver_refused(quorum: Quorum, cluster_id: str | None) -> Refused | None:
         words = f'The given id "{cluster_id}" doesn\'t match the cluster id "{own}"'
         return Refused(ErrorCode.INCONSISTENT_CLUSTER_ID, words)
     error = leader_only_error(quorum, None)
+    assert error is not ErrorCode.NONE or isinstance(quorum.role, Leader)
     return None if error is ErrorCode.NONE else Refused(error, "")
 
 
@@ -55,6 +56,7 @@ def change_refused(quorum: Quorum, leader: Leader, verb: str) -> Refused | None:
 
 def key_as_text(key: ReplicaKey) -> str:
     """Return a voter's key as Java prints it."""
+    assert len(key.directory_id) == 16, key
     return f"ReplicaKey(id={key.id}, directoryId={uuid_to_text(key.directory_id)})"
 
 
@@ -72,5 +74,6 @@ def _slot(key: ReplicaKey) -> int:
 
 
 def _uuid_hash(value: Uuid) -> int:
+    assert len(value) == 16, value
     both = int.from_bytes(value[:8]) ^ int.from_bytes(value[8:])
     return (both >> 32) ^ (both & 0xFFFF_FFFF)
