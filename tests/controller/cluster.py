@@ -14,7 +14,7 @@ from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
-from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
+from kraft_wire.wire.generated.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 from kraft_wire.wire.message import Message
 
 DIRECTORY = Uuid(bytes(15) + b"\x77")
@@ -39,6 +39,7 @@ class Context:
     wall_ms: int = 0
     principal: Principal = ANONYMOUS
     is_direct: bool = False
+    listener: str = "PLAINTEXT"
 
 
 class OneNodeCluster:
@@ -69,7 +70,11 @@ class OneNodeCluster:
         """Register a broker."""
         epoch = self.loader.last_offset + 1
         record = RegisterBrokerRecord(
-            broker_id=number, broker_epoch=epoch, fenced=True, log_dirs=list(log_dirs)
+            broker_id=number,
+            broker_epoch=epoch,
+            end_points=[BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=9092)],
+            fenced=True,
+            log_dirs=list(log_dirs),
         )
         records = [VersionedRecord(record, 4)]
         if not fenced:
