@@ -47,8 +47,9 @@ def check_broker_name(controller: Controller, name: str, *, is_direct: bool) -> 
 
 
 def check_logger_name(controller: Controller, name: str) -> None:
-    """Refuse log levels of what is no node of the cluster: INVALID_REQUEST."""
+    """Refuse the log levels of a node that the cluster does not have: INVALID_REQUEST."""
     own_id, image, number = controller.node_id, controller.image, node_number(name)
+    assert own_id >= 0, own_id
     if number is None:
         problem = f"Node id must be an integer, but it is: {name}"
         raise Refusal(ErrorCode.INVALID_REQUEST, problem)

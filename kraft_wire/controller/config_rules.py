@@ -100,6 +100,7 @@ def check_kind(resource_type: int) -> None:
 
 
 def _unknown_kind(resource_type: int) -> Refusal:
+    assert resource_type not in _RULES, resource_type
     return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
 
 
