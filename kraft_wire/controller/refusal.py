@@ -41,6 +41,7 @@ class Refusal(Exception):
     @classmethod
     def of(cls, error: ErrorCode) -> Self:
         """Return a refusal with Kafka's own message of the error."""
+        assert error is not ErrorCode.UNKNOWN_SERVER_ERROR, "a refusal says what is wrong"
         return cls(error, error.message)
 
 

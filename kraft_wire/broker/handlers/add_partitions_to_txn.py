@@ -139,11 +139,16 @@ class _Question:
         name = transaction.transactional_id
         shard = self._broker.transactions.shard_of(name) if name else ErrorCode.INVALID_REQUEST
         producer = (transaction.producer_id, transaction.producer_epoch)
-        if isinstance(shard, ErrorCode):
-            self._answer_all(shard)
-        elif transaction.verify_only:
-            errors = verify_partitions(shard, name, producer, partitions)
+        if transaction.verify_only:
+            # Unlike below, a topic without partitions has no result, whatever the error.
+            errors = (
+                dict.fromkeys(partitions, shard)
+                if isinstance(shard, ErrorCode)
+                else verify_partitions(shard, name, producer, partitions)
+            )
             self._answers.take(self._number, _results_of(errors))
+        elif isinstance(shard, ErrorCode):
+            self._answer_all(shard)
         else:
             version = V2 if self._context.api_version >= _BROKERS_FROM else 0
             at = arrival_of(self._context)

@@ -6,7 +6,7 @@ Versions:    v0
 Left out:    nothing
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import Parked, RequestContext
@@ -48,7 +48,8 @@ def handle(
     if deleted.error is not ErrorCode.NONE:
         return OffsetDeleteResponse(error_code=deleted.error)
     answers.update(deleted.answers)
-    response = OffsetDeleteResponse(topics=_in_order(request, known, answers))
+    missing = {each.name for each in request.topics if broker.image.topic(each.name) is None}
+    response = OffsetDeleteResponse(topics=_in_order(request, known, answers, missing))
     if deleted.safe_at is None:
         return response
 
@@ -76,12 +77,18 @@ def _exists(broker: "Broker", key: OffsetKey) -> bool:
 
 
 def _in_order(
-    request: OffsetDeleteRequest, known: list[OffsetKey], answers: dict[OffsetKey, ErrorCode]
+    request: OffsetDeleteRequest,
+    known: list[OffsetKey],
+    answers: dict[OffsetKey, ErrorCode],
+    missing: Container[str],
 ) -> list[OffsetDeleteResponseTopic]:
-    """Return the answers in Kafka's order: first the places that do not exist."""
+    """Return the answers in Kafka's order: first the places that do not exist.
+
+    As in `KafkaApis.handleOffsetDeleteRequest`, a missing topic is answered without partitions too.
+    """
     existing = set(known)
-    refused = _topics(request, answers, lambda key: key not in existing)
-    served = _topics(request, answers, lambda key: key in existing)
+    refused = _topics(request, answers, lambda key: key not in existing, missing)
+    served = _topics(request, answers, lambda key: key in existing, ())
     if not refused:
         return served
     by_name: dict[str, OffsetDeleteResponseTopic] = {}
@@ -96,8 +103,9 @@ def _topics(
     request: OffsetDeleteRequest,
     answers: dict[OffsetKey, ErrorCode],
     wanted: Callable[[OffsetKey], bool],
+    always: Container[str],
 ) -> list[OffsetDeleteResponseTopic]:
-    """Answer for some of the places, in the order of the request."""
+    """Answer for some of the places, and topics always, in the order of the request."""
     topics = []
     for topic in request.topics:
         indexes = (partition.partition_index for partition in topic.partitions)
@@ -107,6 +115,6 @@ def _topics(
             for key in keys
             if wanted(key)
         ]
-        if partitions:
+        if partitions or topic.name in always:
             topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
     return topics

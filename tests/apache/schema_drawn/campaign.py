@@ -12,6 +12,8 @@ from kraft_wire.wire.generated.alter_configs import AlterConfigsRequest
 from kraft_wire.wire.generated.create_partitions import CreatePartitionsRequest
 from kraft_wire.wire.generated.create_topics import CreateTopicsRequest
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest
+from kraft_wire.wire.generated.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
+from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest
 from kraft_wire.wire.generated.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kraft_wire.wire.generated.produce import ProduceRequest
 from kraft_wire.wire.generated.registry import request_class
@@ -31,11 +33,15 @@ _NEVER: Final = frozenset(
         *("ControlledShutdown", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition"),
         *("Envelope", "BrokerRegistration", "BrokerHeartbeat", "UnregisterBroker"),
         *("AllocateProducerIds", "ControllerRegistration", "AssignReplicasToDirs"),
-        *("UpdateRaftVoter", "WriteTxnMarkers", "FetchSnapshot", "AddRaftVoter"),
+        *("UpdateRaftVoter", "WriteTxnMarkers", "AlterShareGroupOffsets"),
+        *("FetchSnapshot", "AddRaftVoter"),
     }
 )
 """They change the cluster; some requests of the last two stop a controller of 4.3.1."""
+_NOT_AT_CONTROLLERS: Final = frozenset({"DescribeUserScramCredentials", "DescribeDelegationToken"})
+"""A controller of 4.3.1 offers them, and fails at each or never answers."""
 _KEPT: Final = {*TOPICS, "__consumer_offsets"}
+_PLACES: Final = frozenset({"groups", "topics", "partitions", "partition_index"})
 _TIMEOUT_MS: Final = 5_000
 _NODE_ID: Final = 1
 
@@ -60,11 +66,14 @@ class Finding:
 def apis_of(broker: Broker, only: Collection[str] = ()) -> list[tuple[Listener, int]]:
     """Return the APIs that both listeners serve and that may be asked."""
     found = [(listener, key) for listener, at in broker.targets.items() for key in at.versions]
-    return [
-        each
-        for each in found
-        if _name(each[1]) not in _NEVER and (not only or _name(each[1]) in only)
-    ]
+    return [each for each in found if _may_be_asked(*each) and (not only or _name(each[1]) in only)]
+
+
+def _may_be_asked(listener: Listener, api_key: int) -> bool:
+    name = _name(api_key)
+    if listener is Listener.CONTROLLER and name in _NOT_AT_CONTROLLERS:
+        return False
+    return name not in _NEVER
 
 
 def _name(api_key: int) -> str:
@@ -148,7 +157,21 @@ def _is_harmless(request: Any) -> bool:
             return bool(request.transactions or request.v3_and_below_topics)
         case RemoveRaftVoterRequest():
             return request.voter_id != _NODE_ID
+        case ElectLeadersRequest():
+            return request.topic_partitions is not None
+        case DescribeShareGroupOffsetsRequest():  # 4.3.1 never answers if a partition is below 0
+            return _lowest_partition(request) >= 0
     return True
+
+
+def _lowest_partition(value: Any) -> int:
+    """Return the lowest number of a partition in a message; 0 without one."""
+    if isinstance(value, list):
+        return min(map(_lowest_partition, value), default=0)
+    if not isinstance(value, Struct):
+        return value if isinstance(value, int) else 0
+    inner = (getattr(value, name) for name in value.field_names if name in _PLACES)
+    return min(map(_lowest_partition, inner), default=0)
 
 
 def _smallest(

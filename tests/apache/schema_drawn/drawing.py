@@ -78,7 +78,7 @@ def _value(random: Random, table: MessageTable, field: FieldTable, owner: str, v
     if field.kind == "records":
         return random.choice((_records(random), _records(random), b"", b"no batch"))
     listed = BY_OWNER.get((owner, field.name)) or BY_NAME.get(field.name)
-    if listed is not None and isinstance(listed[0], str) == (field.kind == "string"):
+    if listed is not None and type(listed[0]) is type(BY_TYPE[field.kind][0]):
         return random.choice(listed)
     pool = BY_TYPE[field.kind]
     if field.name.endswith("_ms"):

@@ -62,6 +62,7 @@ BY_NAME: Final[Mapping[str, Sequence[Value]]] = {
     **dict.fromkeys(("resource_pattern_type", "pattern_type_filter", "pattern_type"), _PATTERNS),
     "resource_type": _RESOURCES,
     "resource_types": _RESOURCES,
+    "metadata": (b"",),
     "member_id": ("", "nobody"),
     "group_instance_id": ("static", ""),
     "protocol_type": ("consumer", "connect", ""),

@@ -11,8 +11,8 @@ from tests.apache.schema_drawn.pair import Broker
 
 pytestmark = pytest.mark.java
 
-SEEDS = range(3)
-REQUESTS = 700
+SEEDS = range(2)
+REQUESTS = 600
 
 
 @pytest.fixture(scope="module")

@@ -96,6 +96,18 @@ def test_a_topic_with_partitions_that_do_not_exist_is_answered_once_those_first(
     ] == [("topic", known), ("nowhere", [(at, unknown) for at in (0, 7, 1)]), ("another", known)]
 
 
+def test_a_missing_topic_is_answered_without_partitions_too_and_another_is_not() -> None:
+    """`KafkaApis.handleOffsetDeleteRequest` of 4.3.1."""
+    harness = with_topic()
+    Member(harness).commit()
+    request = OffsetDeleteRequest(
+        group_id="group",
+        topics=[OffsetDeleteRequestTopic(name=name) for name in ("topic", "missing")],
+    )
+    topics = harness.send(request, 0).response.topics
+    assert [(each.name, each.partitions) for each in topics] == [("missing", [])]
+
+
 def test_errors_in_order() -> None:
     harness = with_topic()
 

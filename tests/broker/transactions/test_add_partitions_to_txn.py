@@ -47,6 +47,19 @@ def test_a_broker_adds_and_verifies_partitions(node: Coordinating, version: int)
     assert partitions_of(node) == [1]
 
 
+@pytest.mark.parametrize(("verify_only", "topics"), [(True, []), (False, ["empty"])])
+def test_a_topic_without_partitions_is_in_the_answer_unless_it_is_verified(
+    node: Coordinating, verify_only: bool, topics: list[str]
+) -> None:
+    """4.3.1's `handleVerifyPartitionsInTransaction` answers from the map of partitions."""
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id="", verify_only=verify_only, topics=[AddPartitionsToTxnTopic(name="empty")]
+    )
+    response = node.send(AddPartitionsToTxnRequest(transactions=[transaction]), 5).response
+    (result,) = response.results_by_transaction
+    assert [each.name for each in result.topic_results] == topics
+
+
 def test_one_request_has_a_verdict_for_each_transaction(node: Coordinating) -> None:
     first, second = node.producer("a"), node.producer("b")
     first.init()
