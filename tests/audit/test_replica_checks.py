@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from kraft_wire.audit import (
@@ -13,6 +14,7 @@ from kraft_wire.audit import (
     check_gap,
     check_producer,
 )
+from kraft_wire.audit.replica_checks import epoch_faults
 from kraft_wire.columnar import BatchSource, batch_columns, batches_table, window_of
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
@@ -100,6 +102,19 @@ def test_epoch_that_goes_back_or_differs_from_the_checkpoint_is_one_finding() ->
     inside = findings(leader_epochs=[(0, 0), (1, 9)])
     assert names(inside) == [("epoch", "error", 8)]
     assert findings(leader_epochs=[(0, 3), (1, 8)], log_start_offset=3) == []
+
+
+def test_a_wrong_epoch_spans_the_batches_that_have_it() -> None:
+    first, second = [FIRST[0], batch(2, 3), FIRST[2]], [batch(6), batch(8, 4), batch(10, 1)]
+    table = batches_table(
+        batch_columns(window_of(b"".join([*first, *second]))),
+        BatchSource("t", 0, "1", f"{0:020d}.log"),
+    )
+    checkpoint = [(0, 0), (1, 10)]
+    replica = Replica("1", "t", 0, batches_of(table), log_start_offset=0, leader_epochs=checkpoint)
+    rows = np.arange(len(replica.batches.leader_epoch))
+    faults, _ = epoch_faults(replica, rows)
+    assert [(each.first_offset, each.end_offset) for each in faults] == [(2, 4), (8, 10)]
 
 
 def test_sequence_that_jumps_is_one_finding_and_wraps_around() -> None:

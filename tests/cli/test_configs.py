@@ -28,7 +28,8 @@ def test_topic_is_created_altered_described_and_deleted_with_kafkas_options(
     commands.did("topics", "--create", "--topic", topic, "--partitions", "2")
     assert topic in commands.did("topics", "--list")
     commands.did("topics", "--alter", "--topic", topic, "--partitions", "3")
-    commands.did("topics", "add-partitions", topic, "-p", "9", "--dry-run")
+    said = commands.did("topics", "add-partitions", topic, "-p", "9", "--dry-run")
+    assert said == f"{topic}: dry run: would have 9 partitions\n"
     commands.did("topics", "add-partitions", topic, "-p", "4")
     until(
         lambda: commands.did("topics", "--describe", f"--topic={topic}").count(topic) == 4,

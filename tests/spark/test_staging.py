@@ -66,6 +66,14 @@ def test_files_that_no_attempt_which_succeeded_names_are_no_results(tmp_path: Pa
     assert left == [Path("table/1-1.parquet")]
 
 
+def test_a_file_in_the_place_of_the_results_is_replaced(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    target.write_bytes(b"a file")
+    with staged(str(target), overwrite=True) as staging:
+        (staging / "one.parquet").write_bytes(b"1")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["one.parquet", "out"]
+
+
 def test_disk_that_does_not_sync_is_one_line_and_leaves_the_old_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

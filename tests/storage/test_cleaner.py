@@ -65,6 +65,7 @@ def test_newest_record_of_each_key_stays_at_its_offset() -> None:
     assert records(log) == [(2, b"a", b"3"), (3, b"c", b"4"), (4, b"b", b"5")]
     assert result.next_dirty_offset == log.active_segment.base_offset == 5
     assert result.bytes_after < result.bytes_before
+    assert result.bytes_after == sum(segment.size_bytes for segment in log.segments[:-1])
     for is_clean in (False, True):
         assert records(open_at(fs, CONFIG, is_clean=is_clean)) == records(log)
     assert not [name for name in fs.names(DIRECTORY) if name.count(".") > 1]

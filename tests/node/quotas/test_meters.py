@@ -51,6 +51,17 @@ def test_users_share_the_meter_of_a_client_id_and_client_ids_that_of_a_user() ->
     assert by_user.charge("a", "d", 20, 0) == 1_000
 
 
+def test_quotas_of_addresses_and_of_clients_stand_in_any_order() -> None:
+    """SEC-QUOTA-02."""
+    address = {(("ip", "1.2.3.4"),): {"connection_creation_rate": 3.0}}
+    client = {(("client-id", "c"),): {PRODUCER: 10.0}}
+    for quotas in (address | client, client | address):
+        quota = RateQuota(WINDOWS)
+        quota.follow(levels_of(quotas)[PRODUCER])
+        quota.charge("a", "c", 90, 0)
+        assert quota.charge("a", "c", 20, 0) > 0
+
+
 def test_time_of_a_small_bound_is_the_longest_that_an_answer_can_name() -> None:
     """SEC-QUOTA-07: never negative, as an int of Java would be."""
     assert throttle_ms(1e12, 1.0, 10_000) == THROTTLE_MS_MAX == 2**31 - 1
