@@ -1,4 +1,4 @@
-"""Print where Apache Kafka 4.3.1 and we answer drawn requests unlike each other.
+"""`make drawn-requests`: where Apache Kafka 4.3.1 and we answer drawn requests unlike each other.
 
 `python -m tests.apache.schema_drawn --seed 7 --requests 2000 --only Fetch Produce`. Known
 differences are left out unless `--all`. Exit code 1 if any is printed.

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.apache.schema_drawn.pair import Broker, set_scene
 from tests.conformance.judged_nodes import apache_node, our_node
 
-__all__ = ["both_brokers"]
+__all__ = ["both_brokers", "our_log"]
 
 
 @contextmanager
@@ -24,3 +24,8 @@ def both_brokers(directory: Path) -> Iterator[tuple[Broker, Broker]]:
         yield apache, ours
         for each in (apache, ours):
             each.close()
+
+
+def our_log(directory: Path) -> Path:
+    """Return the log lines of our node."""
+    return directory / "ours" / "node-1.log"

@@ -1,12 +1,13 @@
 """Apache Kafka 4.3.1 and we answer drawn requests of every API alike, but for known differences."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.apache.schema_drawn.campaign import campaign, text_of
 from tests.apache.schema_drawn.known import known_reason
-from tests.apache.schema_drawn.nodes import both_brokers
+from tests.apache.schema_drawn.nodes import both_brokers, our_log
 from tests.apache.schema_drawn.pair import Broker
 
 pytestmark = pytest.mark.java
@@ -16,14 +17,21 @@ REQUESTS = 600
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("schema_drawn")
+
+
+@pytest.fixture(scope="module")
+def both(directory: Path) -> Iterator[tuple[Broker, Broker]]:
     """Two fresh nodes, which keep what the seeds change."""
-    with both_brokers(tmp_path_factory.mktemp("schema_drawn")) as brokers:
+    with both_brokers(directory) as brokers:
         yield brokers
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_drawn_requests_are_answered_alike(seed: int, both: tuple[Broker, Broker]) -> None:
+def test_drawn_requests_are_answered_alike(
+    seed: int, both: tuple[Broker, Broker], directory: Path
+) -> None:
     apache, ours = both
     found = campaign(apache, ours, seed, REQUESTS)
     unknown = [
@@ -32,3 +40,6 @@ def test_drawn_requests_are_answered_alike(seed: int, both: tuple[Broker, Broker
         if known_reason(each) is None
     ]
     assert not unknown
+    log = our_log(directory).read_text()
+    assert " ERROR " not in log
+    assert "unencodable" not in log, "no response of ours is one that cannot be encoded"
