@@ -118,6 +118,10 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
             "ssl.keystore.location is not set: listener CONTROLLER needs a key",
         ),
         ("controller.quorum.election.timeout.ms=-1", "Value must be at least 0"),
+        ("log.roll.ms=0", "log.roll.ms=0: log.roll.ms must be greater than or equal to 1"),
+        ("log.roll.jitter.ms=-1", "log.roll.jitter.ms must be greater than or equal to 0"),
+        ("log.retention.ms=0", "log.retention.ms must be unlimited (-1) or, greater than or"),
+        ("log.retention.hours=0", "log.retention.hours=0: log.retention.ms must be unlimited"),
         (
             "group.consumer.max.heartbeat.interval.ms=4999",
             "group.consumer.max.heartbeat.interval.ms must be greater than or equal to "

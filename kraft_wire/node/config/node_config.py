@@ -28,6 +28,7 @@ from kraft_wire.node.config.listeners import (
     loopback,
     read_listeners,
 )
+from kraft_wire.node.config.log_times import check_log_times
 from kraft_wire.node.config.quorum_rules import (
     QuorumAddress,
     check_quorum,
@@ -253,6 +254,7 @@ def _read(
         is_controller=is_controller,
         is_embedded=is_embedded,
     )
+    check_log_times(reader)
     check_groups(reader)
     listeners = read_listeners(
         reader,
