@@ -6,6 +6,8 @@
 from collections.abc import Iterable
 from typing import Final
 
+from kraft_wire.java_hash import slot_of, text_hash
+
 __all__ = ["java_map_order"]
 
 _CAPACITY: Final = 16
@@ -17,15 +19,6 @@ def java_map_order(keys: Iterable[str]) -> list[str]:
     assert len(set(listed)) == len(listed), listed
     while len(listed) * 4 > capacity * 3:
         capacity *= 2
-    ordered = sorted(listed, key=lambda key: _slot(key, capacity))
+    ordered = sorted(listed, key=lambda key: slot_of(text_hash(key), capacity))
     assert len(ordered) == len(listed)
     return ordered
-
-
-def _slot(key: str, capacity: int) -> int:
-    units = key.encode("utf-16-be", "surrogatepass")
-    hashed = 0
-    for at in range(0, len(units), 2):
-        hashed = (31 * hashed + int.from_bytes(units[at : at + 2])) & 0xFFFF_FFFF
-    assert capacity & (capacity - 1) == 0, capacity
-    return (hashed ^ hashed >> 16) & (capacity - 1)

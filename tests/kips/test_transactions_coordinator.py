@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from kraft_wire.broker import dispatch
-from kraft_wire.broker.coordination.topic import java_string_hash, key_partition
+from kraft_wire.broker.coordination.topic import key_partition
 from kraft_wire.broker.transactions.replay import Replay
 from kraft_wire.broker.transactions.states import (
     TRANSITIONS,
@@ -22,6 +22,7 @@ from kraft_wire.broker.transactions.states import (
     TransactionState,
 )
 from kraft_wire.broker.transactions.transactional_id import LAST_EPOCH
+from kraft_wire.java_hash import text_hash
 from kraft_wire.metadata.image import TOPIC_RESOURCE
 from kraft_wire.model import TopicPartition
 from kraft_wire.sim.disk.files import SimFileSystem
@@ -152,7 +153,7 @@ def test_a_marker_carries_the_version_of_its_rules(node: Coordinating, markers: 
 
 def test_the_coordinator_leads_the_partition_of_the_hash(node: Coordinating) -> None:
     """TXN-FIND-01."""
-    assert java_string_hash("tid") == 114_831
+    assert text_hash("tid") == 114_831
     assert node.node.broker.transactions.partition_of("tid") == 114_831 % 2
     assert key_partition("polygenelubricants", 50) == 0, "the hash is the lowest int32"
     found = find_coordinator(node, "tid")

@@ -4,19 +4,19 @@ The topic is created when the first client looks for a coordinator. Until it exi
 COORDINATOR_NOT_AVAILABLE and retry.
 """
 
-from collections.abc import Callable, Iterator
-from struct import iter_unpack
+from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.broker.metadata.topic_creation import creatable_topic
 from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.frozen import frozen
+from kraft_wire.java_hash import text_hash
 from kraft_wire.wire.generated.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["CoordinatorTopic", "CoordinatorTopicCreation", "java_string_hash", "key_partition"]
+__all__ = ["CoordinatorTopic", "CoordinatorTopicCreation", "key_partition"]
 
 _CREATION_TIMEOUT_MS: Final = 30_000
 """Kafka's `request.timeout.ms`; a request without an answer for so long is sent again."""
@@ -38,23 +38,10 @@ class CoordinatorTopic:
     """How often the shards remove expired state."""
 
 
-def java_string_hash(text: str) -> int:
-    """Return what Java's `String.hashCode` returns: over UTF-16 units, as a signed int32."""
-    value = 0
-    for unit in text.encode() if text.isascii() else _utf16_units(text):
-        value = (value * 31 + unit) & 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value
-
-
-def _utf16_units(text: str) -> Iterator[int]:
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    return (unit for (unit,) in iter_unpack(">H", encoded))
-
-
 def key_partition(key: str, partition_count: int) -> int:
     """Return the partition that the records of a key are in: a group id, a transactional id."""
     assert partition_count > 0, partition_count
-    value = java_string_hash(key)
+    value = text_hash(key)
     # The one number without a positive counterpart in int32 counts as zero, as in Kafka.
     return (0 if value == -(1 << 31) else abs(value)) % partition_count
 

@@ -10,10 +10,9 @@ Not here: bins that Java turns into trees (nine keys in a slot of a table of 64 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from struct import Struct
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from kraft_wire.broker.coordination.topic import java_string_hash
+from kraft_wire.java_hash import slot_of, text_hash, uuid_hash
 from kraft_wire.model import Uuid
 
 __all__ = [
@@ -31,7 +30,6 @@ JavaKey: TypeAlias = str | int | bytes | tuple[Uuid, int]
 _Key = TypeVar("_Key", bound=JavaKey)
 _Value = TypeVar("_Value")
 
-_TWO_INT64: Final = Struct(">QQ")
 _INT32_MASK: Final = (1 << 32) - 1
 _INT64_MASK: Final = (1 << 64) - 1
 _DEFAULT_CAPACITY: Final = 16
@@ -53,13 +51,11 @@ def java_order(text: str) -> bytes:
 @lru_cache(maxsize=1 << 12)
 def _hash_of_object(key: str | bytes | tuple[Uuid, int]) -> int:
     if isinstance(key, str):
-        return java_string_hash(key) & _INT32_MASK
+        return text_hash(key) & _INT32_MASK
     if isinstance(key, tuple):
         topic_id, partition = key
         return (31 * java_hash(topic_id) + partition) & _INT32_MASK
-    high, low = _TWO_INT64.unpack(key)
-    both: int = high ^ low
-    return (both >> 32) ^ (both & _INT32_MASK)
+    return uuid_hash(key)
 
 
 class _SlottedMap(ABC, Generic[_Key, _Value]):
@@ -178,8 +174,7 @@ class JavaHashMap(_SlottedMap[_Key, _Value]):
         return int(0.75 * self._capacity)
 
     def _index(self, key: _Key) -> int:
-        value = java_hash(key)
-        return (value ^ value >> 16) & (self._capacity - 1)
+        return slot_of(java_hash(key), self._capacity)
 
     def _double(self) -> None:
         keys = list(self)

@@ -29,6 +29,7 @@ from kraft_wire.wire.generated.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponseTopic,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.varint import wrap_int64
 
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["handle"]
 
 _NOT_KNOWN: Final = -1
-_INT64_SIGN: Final = 1 << 63
 _ANY_LEADER: Final = LeaderEpoch(0)
 
 
@@ -172,13 +172,8 @@ def _partition(
             error_code=end.error,
             error_message=end.error.message,
         )
-    answer.lag = _as_int64(end.offset - start)
+    answer.lag = wrap_int64(end.offset - start)  # any client may set a start offset
     return answer
-
-
-def _as_int64(value: int) -> int:
-    """Let a value overflow as Java's: any client may set a start offset, however far below 0."""
-    return (value + _INT64_SIGN) % (2 * _INT64_SIGN) - _INT64_SIGN
 
 
 def _start(result: PersisterResult | None) -> int | None:

@@ -6,7 +6,8 @@ of a voter and a set of them.
 
 from typing import NamedTuple
 
-from kraft_wire.model import ReplicaKey, Uuid, uuid_to_text
+from kraft_wire.java_hash import slot_of, uuid_hash
+from kraft_wire.model import ReplicaKey, uuid_to_text
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
 from kraft_wire.raft.rpc.checks import is_of_other_cluster, leader_only_error
@@ -69,11 +70,6 @@ def keys_as_text(voters: VoterSet) -> str:
 
 def _slot(key: ReplicaKey) -> int:
     """Return the slot of a key in a table of 16, which has room for 12 voters."""
-    hashed = (31 * (31 + key.id) + _uuid_hash(key.directory_id)) & 0xFFFF_FFFF
-    return (hashed ^ hashed >> 16) & 15
-
-
-def _uuid_hash(value: Uuid) -> int:
-    assert len(value) == 16, value
-    both = int.from_bytes(value[:8]) ^ int.from_bytes(value[8:])
-    return (both >> 32) ^ (both & 0xFFFF_FFFF)
+    hashed = 31 * (31 + key.id) + uuid_hash(key.directory_id)
+    assert hashed >= 0, key
+    return slot_of(hashed, 16)
