@@ -72,8 +72,6 @@ def no_directory_id(controller: Subject, version: int) -> None:
     request = _request(quorum_facts(controller).listener, directory_id=ZERO_UUID)
     answer = controller.ask(request, version, AddRaftVoterResponse)
     expect.error(answer, "error_code", ErrorCode.INVALID_REQUEST)
-    words = "Add voter request didn't include a valid voter"
-    expect.equal(answer, "error_message", words)
 
 
 @case("AddRaftVoter", _SOURCE, listener=Listener.CONTROLLER)

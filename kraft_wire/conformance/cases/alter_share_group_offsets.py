@@ -71,19 +71,17 @@ def new_group(broker: Subject, version: int) -> None:
 def unknown_partitions(broker: Subject, version: int) -> None:
     """Partitions that do not exist get UNKNOWN_TOPIC_OR_PARTITION, and the others are set.
 
-    Set start offsets of partitions 9 and 0 of topics, and of a topic that was never created, which
-    is answered first.
+    Set start offsets of a topic that was never created, and of partitions 9 and 0 of topics.
     """
     other = broker.topic()
     with empty_group(broker) as (group_id, topic):
         missing = broker.name()
-        changes = ((other.name, _MISSING_PARTITION, 1), (topic.name, 0, 1), (missing, 0, 1))
+        changes = ((missing, 0, 1), (other.name, _MISSING_PARTITION, 1), (topic.name, 0, 1))
         answer = _altered(broker, version, alter_offsets(group_id, *changes), ErrorCode.NONE)
         seen = {each.topic_name: each.partitions[0].error_code for each in answer.responses}
         unknown = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         wanted = {missing: unknown, other.name: unknown, topic.name: int(ErrorCode.NONE)}
         expect.true(seen == wanted, str(wanted), seen, "responses")
-        expect.equal(answer, "responses[0].topic_name", missing)
 
 
 @case(_API, _SOURCE)

@@ -57,7 +57,6 @@ def unknown_key_type(broker: Subject, version: int) -> None:
     request = FindCoordinatorRequest(key="x", key_type=9, coordinator_keys=[])
     answer = broker.ask(request, version, FindCoordinatorResponse)
     expect.error(answer, "error_code", ErrorCode.INVALID_REQUEST)
-    expect.equal(answer, "error_message", ErrorCode.INVALID_REQUEST.message)
 
 
 @case("FindCoordinator", "kafka.server.KafkaApis, handleFindCoordinatorRequest", since=4)
@@ -69,8 +68,6 @@ def unknown_key_type_of_several(broker: Subject, version: int) -> None:
     request = FindCoordinatorRequest(key_type=9, coordinator_keys=["x"])
     answer = broker.ask(request, version, FindCoordinatorResponse)
     expect.error(answer, "coordinators[0].error_code", ErrorCode.INVALID_REQUEST)
-    words = ErrorCode.INVALID_REQUEST.message
-    expect.equal(answer, "coordinators[0].error_message", words)
 
 
 @case("FindCoordinator", "KIP-98, FindCoordinatorRequest", since=1, until=_MANY_SINCE - 1)
