@@ -16,6 +16,8 @@ _CAPACITY: Final = 16
 def java_map_order(keys: Iterable[str]) -> list[str]:
     """Return different keys in the order of a map that began with 16 slots."""
     listed, capacity = list(keys), _CAPACITY
+    if len(listed) < 2:
+        return listed
     assert len(set(listed)) == len(listed), listed
     while len(listed) * 4 > capacity * 3:
         capacity *= 2

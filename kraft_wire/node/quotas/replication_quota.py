@@ -8,6 +8,7 @@ of topics, `partition:broker,...` or `*`. Moves between log directories have a r
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
@@ -18,6 +19,7 @@ __all__ = ["ReplicationQuota", "SimpleRate"]
 _DIGITS_MAX = 10
 _NO_INT = -1
 _UNBOUNDED = (1 << 63) - 1
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
 
 
 class SimpleRate(Rate):
@@ -65,13 +67,15 @@ class ReplicationQuota:
     def throttle(self, topic: str, text: str) -> None:
         """Set the list of a topic, as the setting has it; an empty one ends its throttling.
 
-        A number may have any length; no partition or broker has one beyond an int.
+        Members may be empty, as in "1:2,,3:4", and have what Java trims around them. A number may
+        have any length; no partition or broker has one beyond an int.
         """
-        pairs = [each.strip().split(":") for each in text.split(",") if each.strip()]
-        if not pairs:
-            self._partitions.pop(topic, None)
-        elif pairs == [["*"]]:
+        members = [each.strip(_TRIMMED) for each in text.split(",")]
+        pairs = [each.split(":") for each in members if ":" in each]
+        if "*" in members:
             self._partitions[topic] = None
+        elif not pairs:
+            self._partitions.pop(topic, None)
         else:
             own = [number for number, broker in pairs if _as_int(broker) == self._broker_id]
             self._partitions[topic] = frozenset(map(_as_int, own)) - {_NO_INT}

@@ -71,11 +71,11 @@ def _topics(name: str) -> tuple[Mistake, ...]:
 
 
 def _settings(name: str) -> tuple[Mistake, ...]:
-    """A value out of its range, one setting twice, and an unknown quota."""
+    """A value out of its range, an unknown setting, and an unknown quota."""
     short = AlterableConfig(name="interval.ms", config_operation=0, value="1")
-    right = AlterableConfig(name="interval.ms", config_operation=0, value="1000")
+    unknown = AlterableConfig(name="no.such.setting", config_operation=0, value="1000")
     found = []
-    for configs in ([short], [right, right]):
+    for configs in ([short], [unknown]):
         resource = AlterConfigsResource(
             resource_type=CLIENT_METRICS, resource_name=name, configs=configs
         )
