@@ -37,6 +37,15 @@ class AnswerClass(Protocol[AnswerT]):
     ) -> AnswerT: ...
 
 
+def _key(resource: NamedResource) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
+
+
+def _repeated(resources: Sequence[NamedResource]) -> set[tuple[int, str]]:
+    named = Counter(map(_key, resources))
+    return {key for key, times in named.items() if times > 1}
+
+
 def change_each(
     resources: Sequence[ResourceT],
     changes_of: Callable[[ResourceT], list[VersionedRecord]],
@@ -50,23 +59,23 @@ def change_each(
     match wins: UNSUPPORTED_VERSION (unknown type, if the request is direct), INVALID_REQUEST (named
     twice), those that `changes_of` raises.
     """
-    named = Counter((each.resource_type, each.resource_name) for each in resources)
+    repeated = _repeated(resources) if len(resources) > 1 else ()
     records: list[VersionedRecord] = []
     at_once: dict[int | tuple[int, str], AnswerT] = {}
     answers: list[AnswerT] = []
     for number, each in enumerate(resources):
-        key = each.resource_type, each.resource_name
+        key = _key(each)
         if is_direct and each.resource_type not in _TYPES:
             words = f"Unknown resource type {each.resource_type}."
             at_once[number] = _answer(each, ErrorCode.UNSUPPORTED_VERSION, words, answer)
             continue
-        if is_direct and named[key] > 1:
+        if is_direct and key in repeated:
             words = "Duplicate resource."
             at_once[key] = _answer(each, ErrorCode.INVALID_REQUEST, words, answer)
             continue
         error, message = ErrorCode.NONE, None
         try:
-            if named[key] > 1:
+            if key in repeated:
                 words = "Each resource must appear at most once."
                 raise Refusal(ErrorCode.INVALID_REQUEST, words)
             records += changes_of(each)
