@@ -60,6 +60,9 @@ class ConfigOperation(IntEnum):
     SUBTRACT = 3
 
 
+_OPERATIONS: Final = frozenset(ConfigOperation)
+
+
 class ConfigChange(NamedTuple):
     """One requested change of one key."""
 
@@ -89,7 +92,7 @@ def check_asked(
     if is_of_one_broker:
         check_broker_name(controller, name, is_direct=is_direct)
     for change in changes:
-        if change.operation not in tuple(ConfigOperation):
+        if change.operation not in _OPERATIONS:
             words = f"Unknown operations type {change.operation}"
             raise Refusal(ErrorCode.INVALID_REQUEST, words)
         if is_of_one_broker:
