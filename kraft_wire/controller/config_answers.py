@@ -37,12 +37,9 @@ class AnswerClass(Protocol[AnswerT]):
     ) -> AnswerT: ...
 
 
-def _key(resource: NamedResource) -> tuple[int, str]:
-    return resource.resource_type, resource.resource_name
-
-
 def _repeated(resources: Sequence[NamedResource]) -> set[tuple[int, str]]:
-    named = Counter(map(_key, resources))
+    assert len(resources) > 1, "one cannot be repeated"
+    named = Counter((each.resource_type, each.resource_name) for each in resources)
     return {key for key, times in named.items() if times > 1}
 
 
@@ -64,7 +61,7 @@ def change_each(
     at_once: dict[int | tuple[int, str], AnswerT] = {}
     answers: list[AnswerT] = []
     for number, each in enumerate(resources):
-        key = _key(each)
+        key = each.resource_type, each.resource_name
         if is_direct and each.resource_type not in _TYPES:
             words = f"Unknown resource type {each.resource_type}."
             at_once[number] = _answer(each, ErrorCode.UNSUPPORTED_VERSION, words, answer)
