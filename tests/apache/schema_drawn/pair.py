@@ -10,7 +10,7 @@ from kraft_wire.conformance.case import Listener
 from kraft_wire.conformance.connection import Connection
 from kraft_wire.conformance.target import Target
 from kraft_wire.conformance.verdict import ConnectionClosed, Exchange, Mismatch
-from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -240,7 +240,7 @@ def _is_early(fields: Fields) -> bool:
 
 
 def set_scene(broker: Broker) -> None:
-    """Create the topics, the group `g0` with an offset, and the producer `x0`."""
+    """Create all topics, internal ones too, the group `g0` with an offset, and the producer `x0`."""
     topics = [
         CreatableTopic(name=name, num_partitions=count, replication_factor=1)
         for name, (count, _) in TOPICS.items()
@@ -254,6 +254,9 @@ def set_scene(broker: Broker) -> None:
     for key_type, key in enumerate(("g0", "x0")):
         request = FindCoordinatorRequest(key=key, key_type=key_type)
         _until_served(broker, request, 3, FindCoordinatorResponse)
+    share_key = f"g0:{uuid_to_text(created.topics[0].topic_id)}:0"
+    request = FindCoordinatorRequest(key_type=2, coordinator_keys=[share_key])
+    _until_served(broker, request, 6, FindCoordinatorResponse)
     producer = InitProducerIdRequest(transactional_id="x0", transaction_timeout_ms=60_000)
     _until_served(broker, producer, 4, InitProducerIdResponse)
     position = OffsetCommitRequestPartition(committed_offset=1, committed_metadata="")
@@ -268,9 +271,12 @@ def _until_served(broker: Broker, request: Message, version: int, answer: type[A
     deadline_s = time.monotonic() + _READY_S
     while True:
         found = broker.ask(request, version, answer)
-        topics = getattr(found, "topics", None)
-        error = topics[0].partitions[0].error_code if topics else found.error_code
-        if error == 0:
+        first = found
+        if getattr(found, "topics", None):
+            first = found.topics[0].partitions[0]
+        elif getattr(found, "coordinators", None):
+            first = found.coordinators[0]
+        if first.error_code == 0:
             return
         assert time.monotonic() < deadline_s, found
         time.sleep(0.1)
