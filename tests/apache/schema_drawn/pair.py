@@ -240,7 +240,7 @@ def _is_early(fields: Fields) -> bool:
 
 
 def set_scene(broker: Broker) -> None:
-    """Create all topics, internal ones too, the group `g0` with an offset, and the producer `x0`."""
+    """Create all topics, also internal ones, the group `g0` and the producer `x0`."""
     topics = [
         CreatableTopic(name=name, num_partitions=count, replication_factor=1)
         for name, (count, _) in TOPICS.items()
