@@ -17,8 +17,8 @@ def foreign_broker_problem(image: MetadataImage, own_id: int, name: str) -> str 
     assert own_id >= 0, own_id
     number = node_number(name)
     if number is None:
-        return f"Node id must be an integer, but it is: {name}"
-    if number == own_id or number in image.brokers or number in image.controllers:
+        return _no_integer(name)
+    if _is_in_cluster(image, own_id, number):
         return None
     return f"Unexpected broker id, expected {own_id}, but received {name}"
 
@@ -48,11 +48,20 @@ def check_broker_name(controller: Controller, name: str, *, is_direct: bool) -> 
 
 def check_logger_name(controller: Controller, name: str) -> None:
     """Refuse the log levels of a node that the cluster does not have: INVALID_REQUEST."""
-    own_id, image, number = controller.node_id, controller.image, node_number(name)
+    own_id, number = controller.node_id, node_number(name)
     assert own_id >= 0, own_id
     if number is None:
-        problem = f"Node id must be an integer, but it is: {name}"
-        raise Refusal(ErrorCode.INVALID_REQUEST, problem)
-    if number != own_id and number not in image.brokers and number not in image.controllers:
+        raise Refusal(ErrorCode.INVALID_REQUEST, _no_integer(name))
+    if not _is_in_cluster(controller.image, own_id, number):
         problem = f"Unexpected node id. Expected {own_id}, but received {number}"
         raise Refusal(ErrorCode.INVALID_REQUEST, problem)
+
+
+def _no_integer(name: str) -> str:
+    assert node_number(name) is None, name
+    return f"Node id must be an integer, but it is: {name}"
+
+
+def _is_in_cluster(image: MetadataImage, own_id: int, number: int) -> bool:
+    assert own_id >= 0, own_id
+    return number == own_id or number in image.brokers or number in image.controllers

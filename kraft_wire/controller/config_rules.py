@@ -32,6 +32,7 @@ from kraft_wire.settings.group import (
     GROUP_KEYS,
     GROUP_KEYS_AS_DEFINED,
 )
+from kraft_wire.settings.log_times import LOG_TIMES, log_time_problem
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.topic import TOPIC_KEYS, TOPIC_KEYS_AS_DEFINED
 from kraft_wire.settings.topic_names import topic_name_problem
@@ -70,16 +71,6 @@ _GROUP_LIMITS: Final = (
 In the order in which 4.3.1 looks at them; the last one comes after the standby replicas.
 """
 _LAST_GROUP_LIMIT: Final = ("streams", "assignment.interval.ms")
-_LEAST_MS: Final = (
-    ("log.roll.ms", 1, "log.roll.ms must be greater than or equal to 1"),
-    ("log.roll.jitter.ms", 0, "log.roll.jitter.ms must be greater than or equal to 0"),
-    (
-        "log.retention.ms",
-        1,
-        "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
-    ),
-)
-"""Times that have no limit of their own; a negative retention is unlimited."""
 _STANDBY_REPLICAS: Final = "streams.num.standby.replicas"
 _STANDBY_REPLICAS_MAX: Final = "group.streams.max.standby.replicas"
 
@@ -193,11 +184,11 @@ def _check_broker(name: str, values: Values, settings: NodeSettings) -> None:
             f"[{', '.join(java_map_order(own))}]"
         )
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    for key, least_ms, words in _LEAST_MS:
+    for key in LOG_TIMES:
         value = parsed.get(key)
-        is_unlimited = key == "log.retention.ms" and isinstance(value, int) and value < 0
-        if isinstance(value, int) and value < least_ms and not is_unlimited:
-            raise Refusal(ErrorCode.INVALID_REQUEST, f"requirement failed: {words}")
+        problem = log_time_problem(key, value) if isinstance(value, int) else None
+        if problem is not None:
+            raise Refusal(ErrorCode.INVALID_REQUEST, f"requirement failed: {problem}")
 
 
 def _concerns_one_broker(name: str) -> bool:

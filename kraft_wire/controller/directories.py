@@ -1,29 +1,14 @@
-"""Ids of log directories in the metadata (KIP-858): the reserved ones, and the first choice.
+"""The log directory of a new replica in the metadata (KIP-858).
 
-Not here: moves of replicas (`assign_replicas_to_dirs`), failures (`broker_changes`).
+Not here: reserved ids (`metadata.directory_ids`), moves of replicas (`assign_replicas_to_dirs`),
+failures (`broker_changes`).
 """
 
-from typing import Final
-
+from kraft_wire.metadata.directory_ids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from kraft_wire.metadata.image import BrokerImage
-from kraft_wire.model import ONE_UUID, ZERO_UUID, Uuid
+from kraft_wire.model import Uuid
 
-__all__ = [
-    "LOST_DIRECTORY",
-    "MIGRATING_DIRECTORY",
-    "RESERVED_DIRECTORIES",
-    "UNASSIGNED_DIRECTORY",
-    "default_directory",
-]
-
-MIGRATING_DIRECTORY: Final = ZERO_UUID
-"""Not known: the broker has not reported it yet."""
-UNASSIGNED_DIRECTORY: Final = ONE_UUID
-"""To be chosen by the broker."""
-LOST_DIRECTORY: Final = Uuid(bytes(15) + b"\x02")
-"""A failed directory of unknown id."""
-RESERVED_DIRECTORIES: Final = 100
-"""Ids below this number are reserved."""
+__all__ = ["default_directory"]
 
 
 def default_directory(broker: BrokerImage) -> Uuid:

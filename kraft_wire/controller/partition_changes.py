@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Final
 
-from kraft_wire.controller.directories import (
+from kraft_wire.controller.directories import default_directory
+from kraft_wire.frozen import frozen
+from kraft_wire.metadata.directory_ids import (
     LOST_DIRECTORY,
     MIGRATING_DIRECTORY,
     UNASSIGNED_DIRECTORY,
-    default_directory,
 )
-from kraft_wire.frozen import frozen
 from kraft_wire.metadata.features import DIRECTORIES_FROM, ELR_VERSION
 from kraft_wire.metadata.image import (
     NO_LEADER,

@@ -43,7 +43,7 @@ SEEDS = [
 _IN_OTHER_PROCESSES = {
     "kraft_wire/conformance/cases/": "tests/conformance/test_noticing.py",
 }
-"""Tests that run a folder's modules in processes of their own, where nobody notes the blocks."""
+"""Tests that run a folder's modules in other processes; the map has no blocks of those."""
 _SEEDS_AT_A_TIME = 10
 _WORTH_COMPILING = 4
 _BESIDE_FOLDERS = ("tests/test_frozen.py", "tests/test_model.py", "tests/test_properties.py")

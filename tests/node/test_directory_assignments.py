@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from kraft_wire.controller.directories import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.directory_ids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.model import TopicPartition, Uuid
 from kraft_wire.node.registration.directory_assignments import ASSIGNMENTS_MAX, DirectoryAssignments

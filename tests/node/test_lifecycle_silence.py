@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.controller.directories import UNASSIGNED_DIRECTORY
+from kraft_wire.metadata.directory_ids import UNASSIGNED_DIRECTORY
 from kraft_wire.node.registration.broker_lifecycle import BrokerState
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatResponse
 from kraft_wire.wire.generated.broker_registration import BrokerRegistrationResponse

@@ -5,7 +5,7 @@ Broker 101 has two directories, 102 one; their disks are simulated, and some fil
 
 import pytest
 
-from kraft_wire.controller.directories import UNASSIGNED_DIRECTORY
+from kraft_wire.metadata.directory_ids import UNASSIGNED_DIRECTORY
 from kraft_wire.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from kraft_wire.model import DiskFull, StorageError, TopicPartition, Uuid
 from kraft_wire.node.broker_node import BrokerNode

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kraft_wire.controller.directories import MIGRATING_DIRECTORY
+from kraft_wire.metadata.directory_ids import MIGRATING_DIRECTORY
 from kraft_wire.model import FsyncFailed, LeaderEpoch, Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.node.disks.future_opening import resolve_copies
 from kraft_wire.sim.disk.files import DiskFault, SimFileSystem

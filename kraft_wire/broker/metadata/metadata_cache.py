@@ -8,13 +8,18 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kraft_wire.apis.rights import AclOperation
+from kraft_wire.metadata.directory_ids import (
+    LOST_DIRECTORY,
+    MIGRATING_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+)
 from kraft_wire.metadata.image import (
     BrokerImage,
     EndpointImage,
     MetadataImage,
     PartitionImage,
 )
-from kraft_wire.model import ONE_UUID, ZERO_UUID, Uuid
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = [
@@ -46,10 +51,7 @@ ADMIN_CLIENT: Final = "__admin_client"
 NO_OPERATIONS: Final = -(1 << 31)
 """`authorized_operations` of an answer that was not asked for them (KIP-430)."""
 
-_NOT_KNOWN_YET: Final = (ZERO_UUID, ONE_UUID)
-"""Log directories of replicas that a broker has not reported, or is to choose (KIP-858)."""
-_LOST: Final = Uuid(bytes(15) + b"\x02")
-"""A failed log directory of unknown id."""
+_NOT_KNOWN_YET: Final = (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY)
 
 
 def operation_bits(operations: Iterable[int]) -> int:
@@ -160,7 +162,7 @@ def _has_failed(broker: BrokerImage, directory: Uuid) -> bool:
 
     A broker that never listed its directories may have all of them.
     """
-    if directory == _LOST:
+    if directory == LOST_DIRECTORY:
         return True
     is_listed = directory in broker.log_dirs or directory in _NOT_KNOWN_YET
     return bool(broker.log_dirs) and not is_listed

@@ -13,8 +13,8 @@ from typing import Final
 
 from kraft_wire.controller.broker_changes import BrokerChanges
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.directories import RESERVED_DIRECTORIES
 from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.directory_ids import RESERVED_DIRECTORIES
 from kraft_wire.metadata.features import DIRECTORIES_FROM, KRAFT_VERSION, METADATA_VERSION
 from kraft_wire.metadata.image import BrokerImage
 from kraft_wire.metadata.node_records import broker_record

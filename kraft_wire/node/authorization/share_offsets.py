@@ -35,8 +35,8 @@ __all__ = [
     "describe_share_group_offsets",
 ]
 
-_GROUP = Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED.message)
-_TOPIC = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)
+_GROUP = Refusal.of(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+_TOPIC = Refusal.of(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def alter_share_group_offsets(asked: Asked) -> Verdict:

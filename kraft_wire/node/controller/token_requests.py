@@ -44,7 +44,7 @@ def refused_tokens(context: RequestContext, request: Message) -> Message:
 
 
 def refused_owner(request: Message) -> Message | None:
-    """Return the answer to an owner who has a name but no type; as in Kafka it names nobody."""
+    """Return the refusal of an owner with a name and without a type, None for other requests."""
     if not isinstance(request, CreateDelegationTokenRequest):
         return None
     if not request.owner_principal_name or request.owner_principal_type is not None:

@@ -13,7 +13,7 @@ Not here: copies and logs of other nodes' partitions, which `opening` has set as
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from kraft_wire.controller.directories import MIGRATING_DIRECTORY
+from kraft_wire.metadata.directory_ids import MIGRATING_DIRECTORY
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import ReportEvent, StorageError, TopicPartition, Uuid
 from kraft_wire.storage.directory.future_logs import (

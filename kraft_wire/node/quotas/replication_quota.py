@@ -8,18 +8,17 @@ of topics, `partition:broker,...` or `*`. Moves between log directories have a r
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from kraft_wire.node.quotas.windows import Rate, Windows
+from kraft_wire.settings.definition import CONTROLS_AND_BLANK
 
 __all__ = ["ReplicationQuota", "SimpleRate"]
 
 _DIGITS_MAX = 10
 _NO_INT = -1
 _UNBOUNDED = (1 << 63) - 1
-_TRIMMED: Final = "".join(map(chr, range(0x21)))
 
 
 class SimpleRate(Rate):
@@ -70,7 +69,7 @@ class ReplicationQuota:
         Members may be empty, as in "1:2,,3:4", and have what Java trims around them. A number may
         have any length; no partition or broker has one beyond an int.
         """
-        members = [each.strip(_TRIMMED) for each in text.split(",")]
+        members = [each.strip(CONTROLS_AND_BLANK) for each in text.split(",")]
         pairs = [each.split(":") for each in members if ":" in each]
         if "*" in members:
             self._partitions[topic] = None

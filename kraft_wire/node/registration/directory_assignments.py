@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kraft_wire.broker.ports import AskController
-from kraft_wire.controller.directories import MIGRATING_DIRECTORY
 from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.directory_ids import MIGRATING_DIRECTORY
 from kraft_wire.metadata.features import DIRECTORIES_FROM, METADATA_VERSION
 from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.model import TopicPartition, Uuid, sooner

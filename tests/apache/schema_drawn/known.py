@@ -20,7 +20,7 @@ def _known() -> list[dict[str, Any]]:
 
 
 def known_reason(finding: Finding) -> str | None:
-    """Return why a difference is intended, None if nobody knows it."""
+    """Return the reason that `known.toml` gives for a difference, None without one."""
     seen = finding.difference
     for each in _known():
         if (

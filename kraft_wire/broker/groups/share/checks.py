@@ -34,7 +34,7 @@ def check_empty(group: ShareGroup) -> Refusal | None:
     """Start offsets can be changed only in a group without members."""
     if group.is_empty:
         return None
-    return Refusal(ErrorCode.NON_EMPTY_GROUP, ErrorCode.NON_EMPTY_GROUP.message)
+    return Refusal.of(ErrorCode.NON_EMPTY_GROUP)
 
 
 def find_member(group: ShareGroup, member_id: str) -> ShareMember | Refusal:

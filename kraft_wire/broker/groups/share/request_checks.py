@@ -37,9 +37,9 @@ def check_offsets_request(image: MetadataImage, group_id: str) -> Refusal | None
     Errors, first match wins: UNSUPPORTED_VERSION (share groups are switched off), INVALID_GROUP_ID.
     """
     if not serves_share_groups(image):
-        return Refusal(ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_VERSION.message)
+        return Refusal.of(ErrorCode.UNSUPPORTED_VERSION)
     if not group_id:
-        return Refusal(ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_GROUP_ID.message)
+        return Refusal.of(ErrorCode.INVALID_GROUP_ID)
     return None
 
 
