@@ -127,6 +127,11 @@ class NodeSettings:
             self._in_force[name] = None if first is None else first.value
         return self._in_force[name]
 
+    def is_set(self, name: str) -> bool:
+        """Return whether a key has a value that is not its default."""
+        assert name in BROKER_KEYS, f"{name} is not a broker key"
+        return any(each.source is not ConfigSource.DEFAULT for each in self._places(name))
+
     def integer(self, name: str) -> int:
         """Return a number without fraction that has a value."""
         value = self.value(name)

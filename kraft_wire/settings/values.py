@@ -6,6 +6,8 @@ layering sources is `node_settings.py`, not this module.
 """
 
 import re
+from decimal import Decimal
+from math import isinf
 from typing import Final
 
 from kraft_wire.settings.definition import (
@@ -28,6 +30,8 @@ __all__ = [
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DOUBLE: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
+_PLAIN_FROM: Final = 1e-3
+_PLAIN_TO: Final = 1e7
 _COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
 _BITS: Final = {ConfigKind.SHORT: 16, ConfigKind.INT: 32, ConfigKind.LONG: 64}
 
@@ -101,13 +105,16 @@ def format_value(value: ConfigValue) -> str | None:
 
 
 def _format_double(value: float) -> str:
-    digits = repr(value)
-    if "e" not in digits:
-        return digits
-    mantissa, exponent = digits.split("e")
-    if "." not in mantissa:
-        mantissa += ".0"
-    return f"{mantissa}E{int(exponent)}"
+    """`Double.toString`: with an exponent from 10^7 on, and below 10^-3."""
+    if isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_TO:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int), value
+    first, *others = map(str, digits)
+    mantissa = f"{first}.{''.join(others) or 0}"
+    return f"{'-' if sign else ''}{mantissa}E{exponent + len(others)}"
 
 
 def _parse_text(key: ConfigKey, untrimmed: str) -> ConfigValue:

@@ -69,7 +69,7 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("process.roles=controler", "String must be one of: broker, controller"),
         (
             "listeners=TLS://:1",
-            "server.properties:8: listeners=TLS://:1: TLS has security protocol TLS",
+            "server.properties:8: listeners=TLS://:1: TLS has no security protocol",
         ),
         ("listeners=PLAINTEXT://x", "server.properties:8: listeners=PLAINTEXT://x: 'PLAIN"),
         (f"listeners=PLAINTEXT://:{'9' * 5000}", "9' is not NAME://host:port"),
@@ -97,7 +97,6 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("controller.quorum.voters=", "controller.quorum.bootstrap.servers is not set: the"),
         ("controller.quorum.bootstrap.servers=h", "server.properties:8: controller.quorum.boot"),
         ("controller.quorum.bootstrap.servers=:1", "':1' is not host:port"),
-        ("controller.quorum.auto.join.enable=true", "the voters of controller.quorum.voters are"),
         (
             "controller.listener.names=OTHER\nlisteners=PLAINTEXT://:1",
             "controller.listener.names=OTHER: a controller needs one of these names in listeners",
@@ -106,18 +105,66 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("listeners=PLAINTEXT://:1", "a controller needs one of these names in listeners"),
         ("process.roles=controller", "PLAINTEXT is not in controller.listener.names"),
         (
-            "advertised.listeners=OTHER://h:1",
-            "OTHER is in advertised.listeners, but not in listeners",
+            "advertised.listeners=SSL://h:1",
+            "SSL is in advertised.listeners, but not in listeners",
         ),
         (
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT",
-            "CONTROLLER has security protocol CONTROLLER",
+            "CONTROLLER has no security protocol",
         ),
         (
             "listener.security.protocol.map=CONTROLLER:SSL,PLAINTEXT:PLAINTEXT",
             "ssl.keystore.location is not set: listener CONTROLLER needs a key",
         ),
         ("controller.quorum.election.timeout.ms=-1", "Value must be at least 0"),
+        ("controller.quorum.voters=7@0.0.0.0:1", "0.0.0.0 is not an address of a voter"),
+        ("controller.quorum.voters=7@h h:1", "'7@h h:1' is not id@host:port"),
+        ("controller.quorum.voters=7@@h:1", "'7@@h:1' is not id@host:port"),
+        ("broker.id=8", "broker.id=8: You must set `node.id` to the same value as `broker.id`."),
+        ("log.cleaner.threads=0", "log.cleaner.threads=0: at least one thread is needed"),
+        (
+            "log.cleaner.threads=2\nlog.cleaner.dedupe.buffer.size=2097153",
+            "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+        ),
+        (
+            "replica.socket.timeout.ms=499",
+            "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to",
+        ),
+        (
+            "replica.lag.time.max.ms=499",
+            "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max",
+        ),
+        (
+            "queued.max.request.bytes=104857599",
+            "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
+        ),
+        (
+            "max.connections.per.ip=0",
+            "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides",
+        ),
+        ("max.connections.per.ip.overrides=h", "'h' is not host:number"),
+        ("max.connections.per.ip.overrides=h:1,,i:1", "'' is not host:number"),
+        ("max.connections.per.ip.overrides=h:x", "'x' is not a number of connections"),
+        ("max.connections.per.ip.overrides=h:2147483648", "'2147483648' is not a number of"),
+        ("max.connections.per.ip.overrides=a/b:1,c:1,d e:1", "invalid addresses : a/b,d e"),
+        (
+            "connections.max.idle.ms=100",
+            "connection.failed.authentication.delay.ms=100 should always be less than "
+            "connections.max.idle.ms=100 to prevent failed authentication responses from timing",
+        ),
+        ("connections.max.idle.ms=0", "less than connections.max.idle.ms=0 to prevent"),
+        ("offsets.topic.compression.codec=5", "Unknown compression type id: 5"),
+        ("share.coordinator.state.topic.compression.codec=-1", "Unknown compression type id: -1"),
+        (
+            "log.cleaner.min.compaction.lag.ms=2\nlog.cleaner.max.compaction.lag.ms=1",
+            "conflict topic config setting min.compaction.lag.ms (2) > max.compaction.lag.ms (1)",
+        ),
+        ("log.flush.interval.ms=-1", "log.flush.interval.ms=-1: Value must be at least 0"),
+        ("log.flush.scheduler.interval.ms=-1", "interval.ms=-1: Value must be at least 0"),
+        (
+            "group.coordinator.rebalance.protocols=consumer",
+            "Disabling the 'classic' protocol is not supported.",
+        ),
         ("log.roll.ms=0", "log.roll.ms=0: log.roll.ms must be greater than or equal to 1"),
         ("log.roll.jitter.ms=-1", "log.roll.jitter.ms must be greater than or equal to 0"),
         ("log.retention.ms=0", "log.retention.ms must be unlimited (-1) or, greater than or"),
@@ -205,6 +252,45 @@ def test_a_wrong_value_names_file_line_key_and_reason(line: str, message: str) -
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "log.cleaner.threads=2\nlog.cleaner.dedupe.buffer.size=2097154",
+        "replica.socket.timeout.ms=500\nreplica.lag.time.max.ms=500",
+        "queued.max.request.bytes=104857600",
+        "queued.max.request.bytes=-1",
+        "socket.request.max.bytes=2000000000",
+        "max.connections.per.ip=0\nmax.connections.per.ip.overrides=h:1",
+        "max.connections.per.ip.overrides=127.0.0.1:0 , ::1:+5,[::2]:6, h_x-y.z:2147483647,",
+        "connections.max.idle.ms=101",
+        "connections.max.idle.ms=-1",
+        "offsets.topic.compression.codec=4",
+        "log.cleaner.min.compaction.lag.ms=2\nlog.cleaner.max.compaction.lag.ms=2",
+        "log.flush.interval.ms=0\nlog.flush.scheduler.interval.ms=-1",
+        "group.coordinator.rebalance.protocols=classic",
+        "controller.quorum.auto.join.enable=true",
+        "broker.id=7",
+        "controller.quorum.voters=7@CONTROLLER://h:1",
+    ],
+)
+def test_settings_at_the_edge_of_what_others_allow_are_taken(line: str) -> None:
+    """`KafkaConfig.validateValues` of release 4.3.1."""
+    assert load_config(of_file(line + "\n"), {}).node_id == 7
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "log.flush.interval.ms=-1",
+        "log.cleaner.min.compaction.lag.ms=2\nlog.cleaner.max.compaction.lag.ms=1",
+    ],
+)
+def test_a_controller_alone_has_no_logs_of_topics(line: str) -> None:
+    """`LogManager.apply` checks these; a controller has none."""
+    text = f"process.roles=controller\nlisteners=CONTROLLER://h:1\n{line}\n"
+    assert load_config(of_file(text), {}).roles == ("controller",)
+
+
 BROKER = """\
 process.roles=broker
 node.id=101
@@ -239,7 +325,7 @@ def test_a_node_that_is_only_a_broker_listens_for_clients_alone() -> None:
         ("listeners=CONTROLLER://:1", "CONTROLLER is in listeners, and this node is only"),
         (
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "controller.listener.names=CONTROLLER,OTHER: OTHER has security protocol OTHER",
+            "controller.listener.names=CONTROLLER,OTHER: OTHER has no security protocol",
         ),
         (
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT,"
@@ -349,12 +435,20 @@ def test_static_voters_are_read_with_their_addresses() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", ""])
-def test_controllers_may_listen_on_all_addresses(host: str) -> None:
-    """Their peers have the address from the voters, and need no advertised one."""
+@pytest.mark.parametrize(
+    ("voters", "address"), [("7@h:9,8@i:9", ("h", 9)), ("", ("box.example", 19_093))]
+)
+def test_controllers_may_listen_on_all_addresses(
+    host: str, voters: str, address: tuple[str, int]
+) -> None:
+    """`KafkaConfig.effectiveAdvertisedControllerListeners`: the voter's address, or a name."""
     more = f"listeners=PLAINTEXT://127.0.0.1:19092,CONTROLLER://{host}:19093\n"
-    config = load_config(of_file(more), {})
+    more += f"controller.quorum.voters={voters}\ncontroller.quorum.bootstrap.servers=i:9\n"
+    config = load_config(of_file(more), {}, host_name=lambda: "box.example")
     assert config.controller_listener is not None
     assert config.controller_listener.port == 19_093
+    listener = config.controller_listener
+    assert (listener.advertised_host, listener.advertised_port) == address
 
 
 def test_a_controller_may_join_by_bootstrap_servers_beside_voters() -> None:

@@ -51,7 +51,8 @@ def test_names_and_protocols_count_in_any_case_and_between_spaces() -> None:
 
 def test_map_counts_more_than_the_name_of_a_protocol() -> None:
     found = read(
-        "SSL://h:1,PLAINTEXT://h:2,CONTROLLER://h:3", **{MAP: "SSL:PLAINTEXT,CONTROLLER:SSL"}
+        "SSL://h:1,PLAINTEXT://h:2,CONTROLLER://h:3",
+        **{MAP: "SSL:PLAINTEXT,CONTROLLER:SSL,PLAINTEXT:PLAINTEXT"},
     )
     assert protocols(found) == {"SSL": "PLAINTEXT", "PLAINTEXT": "PLAINTEXT", "CONTROLLER": "SSL"}
 
@@ -59,9 +60,9 @@ def test_map_counts_more_than_the_name_of_a_protocol() -> None:
 def test_controllers_listener_is_plaintext_only_while_no_map_is_set() -> None:
     """KIP-801, as `KafkaConfig.effectiveListenerSecurityProtocolMap` has it."""
     assert protocols(read("PLAINTEXT://h:1,CONTROLLER://h:3"))["CONTROLLER"] == "PLAINTEXT"
-    with pytest.raises(ConfigError, match="CONTROLLER has security protocol CONTROLLER, which is"):
+    with pytest.raises(ConfigError, match="CONTROLLER has no security protocol: add CONTROLLER to"):
         read("PLAINTEXT://h:1,CONTROLLER://h:3", **{MAP: "PLAINTEXT:PLAINTEXT"})
-    with pytest.raises(ConfigError, match="CLIENTS has security protocol CLIENTS, which is none"):
+    with pytest.raises(ConfigError, match="CLIENTS has no security protocol"):
         read("CLIENTS://h:1,CONTROLLER://h:3")
 
 
@@ -71,7 +72,7 @@ def test_first_name_of_the_controllers_counts(roles: str, names: str, protocol: 
     """On every node: peers reach the controllers by that listener, wherever it is."""
     clients = [] if roles == "controller" else ["PLAINTEXT://h:1"]
     own = [] if roles == "broker" else ["C1://h:2", "C2://h:3"]
-    more = {NAMES: names, MAP: "C1:SSL,C2:PLAINTEXT"}
+    more = {NAMES: names, MAP: "C1:SSL,C2:PLAINTEXT,PLAINTEXT:PLAINTEXT"}
     found = read(",".join(clients + own), roles=roles, **more)
     assert found.controllers_protocol == protocol
     assert [each.name for each in found.controller] == (names.split(",") if own else [])
@@ -87,16 +88,107 @@ def test_first_name_of_the_controllers_counts(roles: str, names: str, protocol: 
         ("PLAINTEXT://h:1", "both", {}, "a controller needs one of these names in listeners"),
         ("PLAINTEXT://h:1", "both", {NAMES: ""}, "a controller needs its own listener, here and"),
         ("PLAINTEXT://h:1", "broker", {NAMES: ""}, "a broker needs the name of the controllers'"),
-        ("PLAINTEXT://h:1", "broker", {NAMES: "C,X", MAP: "C:SSL"}, "X has security protocol X"),
+        (
+            "PLAINTEXT://h:1",
+            "broker",
+            {NAMES: "C,X", MAP: "C:SSL,PLAINTEXT:SSL"},
+            "X has no security",
+        ),
         ("PLAINTEXT://0.0.0.0:1,CONTROLLER://h:3", "both", {}, "listens on all addresses"),
         ("PLAINTEXT://[::]:1,CONTROLLER://h:3", "both", {}, "listens on all addresses"),
         ("PLAINTEXT://h:65536", "both", {}, "'PLAINTEXT://h:65536' is not NAME://host:port"),
         ("://h:1", "both", {}, "'://h:1' is not NAME://host:port"),
+        ("PLAINTEXT://h h:1", "both", {}, "'PLAINTEXT://h h:1' is not NAME://host:port"),
+        ("PLAINTEXT://h:1,C://h:3", "both", {NAMES: "C,X"}, "X is not in listeners"),
+        ("PLAINTEXT://h:1,SSL://h:2,C://h:3", "both", {NAMES: "C"}, "C has no security protocol"),
+        ("PLAINTEXT://h:1", "broker", {NAMES: "SSL,C"}, "C has no security protocol: add C to"),
+        ("SSL://h:1", "both", {MAP: "SSL:SSL,,C:SSL"}, "'' is not NAME:PROTOCOL"),
+        ("SSL://h:1", "both", {MAP: ":SSL"}, "':SSL' is not NAME:PROTOCOL"),
+        (
+            "SSL://h:1",
+            "both",
+            {MAP: "SSL:SSL,X:NONE"},
+            "NONE is not a security protocol: PLAINTEXT,",
+        ),
+        ("SSL://h:1", "both", {MAP: "SSL:SSL,ssl:SSL"}, "SSL is listed twice"),
         (
             "PLAINTEXT://h:1,CONTROLLER://h:3",
             "both",
-            {"advertised.listeners": "OTHER://h:1"},
-            "OTHER is in advertised.listeners, but not in listeners",
+            {"advertised.listeners": "CONTROLLER://h:1"},
+            "advertised.listeners=CONTROLLER://h:1: there is no listener for clients",
+        ),
+        (
+            "PLAINTEXT://h:1,CONTROLLER://h:3",
+            "both",
+            {"advertised.listeners": "PLAINTEXT://h:1,CONTROLLER://0.0.0.0:1"},
+            "0.0.0.0 is not an address that clients can reach",
+        ),
+        (
+            "PLAINTEXT://h:1,CONTROLLER://h:3",
+            "both",
+            {"inter.broker.listener.name": "SSL"},
+            "inter.broker.listener.name=SSL: SSL is none of the advertised listeners: PLAINTEXT",
+        ),
+        (
+            "PLAINTEXT://h:1,CONTROLLER://h:3",
+            "both",
+            {"inter.broker.listener.name": "CONTROLLER"},
+            "CONTROLLER is a listener of controllers",
+        ),
+        (
+            "CONTROLLER://h:3",
+            "controller",
+            {"inter.broker.listener.name": "CONTROLLER"},
+            "CONTROLLER is a listener of controllers",
+        ),
+        (
+            "PLAINTEXT://h:1,CONTROLLER://h:3",
+            "both",
+            {"inter.broker.listener.name": "OTHER"},
+            "inter.broker.listener.name=OTHER: OTHER has no security protocol",
+        ),
+        (
+            "PLAINTEXT://h:1,CONTROLLER://h:3",
+            "both",
+            {"security.inter.broker.protocol": "SSL"},
+            "security.inter.broker.protocol=SSL: SSL is none of the advertised listeners",
+        ),
+        (
+            "A://h:1,B://h:2,CONTROLLER://h:3",
+            "both",
+            {
+                MAP: "A:PLAINTEXT,B:PLAINTEXT,CONTROLLER:PLAINTEXT",
+                "advertised.listeners": "A://h:1",
+                "inter.broker.listener.name": "B",
+            },
+            "B is none of the advertised listeners: A",
+        ),
+        (
+            "PLAINTEXT://h:1,CONTROLLER://h:3",
+            "both",
+            {
+                "inter.broker.listener.name": "PLAINTEXT",
+                "security.inter.broker.protocol": "PLAINTEXT",
+            },
+            "only one of inter.broker.listener.name and security.inter.broker.protocol should be",
+        ),
+        (
+            "PLAINTEXT://h:1,CONTROLLER://h:3",
+            "both",
+            {"early.start.listeners": "CONTROLLER,X"},
+            "early.start.listeners=CONTROLLER,X: X is not in listeners",
+        ),
+        (
+            "PLAINTEXT://h:1",
+            "broker",
+            {"early.start.listeners": "CONTROLLER"},
+            "CONTROLLER is not in listeners",
+        ),
+        (
+            "PLAINTEXT://h:1,CONTROLLER://h:3",
+            "both",
+            {"advertised.listeners": "SSL://h:1"},
+            "SSL is in advertised.listeners, but not in listeners",
         ),
     ],
 )
@@ -108,8 +200,33 @@ def test_what_kafka_refuses_is_refused(
     assert words in str(refusal.value)
 
 
+def test_only_listed_listeners_are_advertised_but_all_of_the_controllers() -> None:
+    """`KafkaConfig.effectiveAdvertisedBrokerListeners` and `...ControllerListeners`."""
+    protocols_of_all = "A:PLAINTEXT,B:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    more = {MAP: protocols_of_all, "advertised.listeners": "B://shown:9"}
+    found = read("A://0.0.0.0:1,B://h:2,CONTROLLER://h:3", **more)
+    assert [each.name for each in found.clients if each.is_advertised] == ["B"]
+    assert found.controller[0].is_advertised
+    between = inter_broker_listener(NodeSettings({}), found.clients)
+    assert between is not None
+    assert between.name == "B"
+
+
+@pytest.mark.parametrize("roles", ["broker", "controller"])
+def test_one_list_of_addresses_may_serve_both_kinds_of_nodes(roles: str) -> None:
+    """A broker passes over the controllers' listener there, and a controller the brokers'."""
+    listeners = "PLAINTEXT://h:1" if roles == "broker" else "CONTROLLER://h:3"
+    more = {"advertised.listeners": "PLAINTEXT://shown:1,CONTROLLER://shown:3"}
+    found = read(listeners, roles=roles, **more)
+    (only,) = found.clients + found.controller
+    assert only.advertised_host == "shown"
+
+
 def test_hosts_are_without_brackets_and_a_missing_one_is_the_machines() -> None:
-    found = read("PLAINTEXT://[::1]:1,SSL://:2,CONTROLLER://[fe80::2]:3")
+    found = read(
+        "PLAINTEXT://[::1]:1,OTHER://:2,CONTROLLER://[fe80::2]:3",
+        **{MAP: "PLAINTEXT:PLAINTEXT,OTHER:SSL,CONTROLLER:PLAINTEXT"},
+    )
     places = [
         (each.host, each.port, each.advertised_host) for each in (*found.clients, *found.controller)
     ]

@@ -228,7 +228,7 @@ def test_two_requests_that_outgrow_the_memory_of_all_are_both_read(tmp_path: Pat
     """Each has taken a part of it when it needs more; neither may wait for the other for ever."""
     frame = struct.pack(">ihhihi", 250_000, MetadataRequest.API_KEY, 1, 7, -1, 0)
     frame += bytes(4 + 250_000 - len(frame))
-    overrides = {"queued.max.request.bytes": "200000"}
+    overrides = {"queued.max.request.bytes": "300000", "socket.request.max.bytes": "300000"}
     with (
         ServerProcess(tmp_path, overrides=overrides) as server,
         WireClient(server.bootstrap) as first,

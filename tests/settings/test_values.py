@@ -154,6 +154,15 @@ def test_digits_without_end_are_refused_without_being_converted() -> None:
         (True, "true"),
         (("a", "b"), "a,b"),
         (None, None),
+        (1e7, "1.0E7"),
+        (9_999_999.5, "9999999.5"),
+        (123_456_789.5, "1.234567895E8"),
+        (0.001, "0.001"),
+        (0.00099, "9.9E-4"),
+        (-12_500_000.0, "-1.25E7"),
+        (-0.0, "-0.0"),
+        (float("inf"), "Infinity"),
+        (float("-inf"), "-Infinity"),
     ],
 )
 def test_value_is_written_as_java_writes_it(value: ConfigValue, text: str | None) -> None:

@@ -148,7 +148,9 @@ def format_command(
 ) -> None:
     """Format the log directories of a node for a cluster."""
     try:
-        node = load_config(read_properties(config), os.environ, file_name=config)
+        node = load_config(
+            read_properties(config), os.environ, file_name=config, host_name=lambda: "localhost"
+        )
         voters = None if initial_controllers is None else parse_voters(initial_controllers)
         kind = quorum_kind(
             static_voters=bool(node.settings.strings("controller.quorum.voters")),
@@ -194,8 +196,8 @@ def _voters(
             "controller.listener.names to listeners"
         )
     directory_id = random_uuid(SystemRandomSource())
-    host = listener.advertised_host if listener.advertised_host != "0.0.0.0" else "localhost"
-    return [FormattedVoter(node.node_id, host, listener.advertised_port, directory_id)]
+    address = listener.advertised_host, listener.advertised_port
+    return [FormattedVoter(node.node_id, *address, directory_id)]
 
 
 def _plan(

@@ -16,6 +16,7 @@ from kraft_wire.settings.server_assignors import (
 __all__ = ["check_groups"]
 
 _KINDS: Final = ("consumer", "share", "streams")
+_PROTOCOLS: Final = "group.coordinator.rebalance.protocols"
 _ASSIGNORS: Final = "group.consumer.assignors"
 _SHARE_ASSIGNORS: Final = "group.share.assignors"
 _STANDBYS, _STANDBYS_MAX = (
@@ -37,6 +38,8 @@ _NOT_BELOW: Final = (
 
 def check_groups(reader: ConfigReader) -> None:
     """Raise a ConfigError for the first setting that is outside its limits."""
+    if "classic" not in reader.settings.strings(_PROTOCOLS):
+        raise reader.error(_PROTOCOLS, "Disabling the 'classic' protocol is not supported.")
     for kind in _KINDS:
         heartbeat, session = (
             f"group.{kind}.heartbeat.interval.ms",

@@ -47,6 +47,7 @@ from kraft_wire.node.config.sources import (
 from kraft_wire.node.limits import UNBOUNDED, ServerLimits, listener_entries, server_limits
 from kraft_wire.settings.broker import BROKER_KEYS, is_listener_key
 from kraft_wire.settings.cordoning import CORDONED_KEY, cordoned_problem
+from kraft_wire.settings.joint_rules import joint_problem
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
 from kraft_wire.wire.structs import DecodeLimits
@@ -215,15 +216,13 @@ def load_config(
 def _keep_controllers(merged: dict[str, Setting], file: Mapping[str, Setting]) -> None:
     """Replace the listeners for clients by those of `--listen`."""
     names = [name.strip().upper() for name in _texts(merged, "controller.listener.names")]
+    option, place = merged["listeners"]
     for key in ("listeners", "advertised.listeners"):
         kept = [
             text for text in _texts(file, key) if text.strip().partition("://")[0].upper() in names
         ]
-        if key == "listeners":
-            value, place = merged[key]
-            merged[key] = Setting(",".join([value, *kept]), place)
-        elif kept:
-            merged[key] = Setting(",".join(kept), merged[key].place)
+        if kept or key == "listeners":
+            merged[key] = Setting(",".join([option, *kept]), place)
         else:
             merged.pop(key, None)
 
@@ -255,10 +254,13 @@ def _read(
         is_embedded=is_embedded,
     )
     check_log_times(reader)
+    _check_together(reader, is_broker="broker" in roles)
     check_groups(reader)
+    own_address = {voter.node_id: (voter.host, voter.port) for voter in voters}.get(node_id)
     listeners = read_listeners(
         reader,
         host_name,
+        own_address,
         is_broker="broker" in roles,
         is_controller=is_controller,
         is_embedded=is_embedded,
@@ -284,6 +286,13 @@ def _read(
         listener_entries=_listener_entries(reader, merged, listeners),
         unknown_keys=tuple(sorted([*unknown, *_without_effect(merged, security)])),
     )
+
+
+def _check_together(reader: ConfigReader, *, is_broker: bool) -> None:
+    """Raise ConfigError for settings that are valid one by one, but not together."""
+    problem = joint_problem(reader.settings, is_broker=is_broker)
+    if problem is not None:
+        raise reader.error(problem.key, problem.words)
 
 
 def _read_security(

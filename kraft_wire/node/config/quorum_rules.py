@@ -5,6 +5,7 @@ KIP-595 (`controller.quorum.voters`), KIP-853 (`controller.quorum.bootstrap.serv
 directory, which override the static ones once kraft.version is 1 (`metadata_opening`).
 """
 
+import re
 from typing import Final, NamedTuple
 
 from kraft_wire.node.config.sources import ConfigReader, is_number_up_to
@@ -17,6 +18,10 @@ _BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
 _AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 _PORT_MAX: Final = 65_535
 _ID_MAX: Final = 2**31 - 1
+_EVERY_ADDRESS: Final = "0.0.0.0"
+_ADDRESS: Final = re.compile(
+    r"([0-9a-zA-Z\-%._]*://)?(?P<host>\[[0-9a-zA-Z\-%._:]+\]|[0-9a-zA-Z\-%._:]+):(?P<port>[0-9]+)"
+)
 
 
 class QuorumAddress(NamedTuple):
@@ -80,12 +85,6 @@ def check_quorum(
         )
     if reader.settings.boolean(_AUTO_JOIN) and not is_controller:
         raise reader.error(_AUTO_JOIN, "only a controller can join the quorum")
-    if reader.settings.boolean(_AUTO_JOIN) and voters and not bootstrap_servers:
-        raise reader.error(
-            _AUTO_JOIN,
-            "the voters of controller.quorum.voters are fixed: use "
-            "controller.quorum.bootstrap.servers to join a quorum",
-        )
 
 
 def _voter(reader: ConfigReader, text: str) -> QuorumAddress:
@@ -93,11 +92,16 @@ def _voter(reader: ConfigReader, text: str) -> QuorumAddress:
     node_id, at, address = text.partition("@")
     if not (at and is_number_up_to(node_id, _ID_MAX)):
         raise reader.error(_VOTERS, problem)
-    return QuorumAddress(int(node_id), *_address(reader, _VOTERS, address, problem))
+    voter = QuorumAddress(int(node_id), *_address(reader, _VOTERS, address, problem))
+    if voter.host == _EVERY_ADDRESS:
+        raise reader.error(_VOTERS, f"{voter.host} is not an address of a voter")
+    return voter
 
 
 def _address(reader: ConfigReader, key: str, text: str, problem: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not (colon and host and is_number_up_to(port, _PORT_MAX) and int(port) > 0):
+    """Return host and port of a text like those of `Utils.getHost`: a scheme is passed over."""
+    parts = _ADDRESS.fullmatch(text)
+    port = parts["port"] if parts else ""
+    if not (parts and is_number_up_to(port, _PORT_MAX) and int(port) > 0):
         raise reader.error(key, problem)
-    return host.strip("[]"), int(port)
+    return parts["host"].strip("[]"), int(port)

@@ -16,7 +16,8 @@ from kraft_wire.metadata.image import ControllerImage, EndpointImage, MetadataIm
 from kraft_wire.metadata.node_records import controller_record
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
-from kraft_wire.node.config.listeners import SECURITY_PROTOCOLS, Listener
+from kraft_wire.node.config.listener_protocols import SECURITY_PROTOCOLS
+from kraft_wire.node.config.listeners import Listener
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.wire.generated import broker_registration
 from kraft_wire.wire.generated.broker_registration import BrokerRegistrationRequest
@@ -118,4 +119,5 @@ def _endpoints(listeners: Iterable[Listener]) -> dict[str, EndpointImage]:
             SECURITY_PROTOCOLS.index(each.protocol),
         )
         for each in listeners
+        if each.is_advertised
     }

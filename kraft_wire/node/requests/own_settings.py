@@ -1,7 +1,8 @@
 """Changes of this broker's own settings that only the broker can judge (KIP-226, KIP-1066).
 
-It checks them before the request goes to the controller, which cannot: its listeners' key stores
-(`security.store_changes`), and the paths of cordoned log directories. A refused resource gets
+It checks them before the request goes to the controller, which cannot: settings that limit each
+other (`joint_changes`), its listeners' key stores (`security.store_changes`), and the paths of
+cordoned log directories. A refused resource gets
 INVALID_REQUEST as in release 4.3.1, and the others are changed. A request that a client sends to a
 controller's listener passes no such check (`controller.cordoning`).
 """
@@ -17,6 +18,7 @@ from kraft_wire.metadata.image import BROKER_RESOURCE, MetadataImage
 from kraft_wire.node.authorization.asker import Passed
 from kraft_wire.node.authorization.splitting import with_refused
 from kraft_wire.node.config.node_config import NodeConfig
+from kraft_wire.node.requests.joint_changes import joint_change_problem
 from kraft_wire.node.requests.late_answers import LateAnswers
 from kraft_wire.settings.broker import BROKER_KEYS, node_number
 from kraft_wire.settings.cordoning import CORDONED_KEY, cordoned_problem
@@ -53,6 +55,7 @@ class OwnSettings:
         """`problem_of_stores` is None without a listener that has stores."""
         assert config.is_broker, "a node that is a controller alone has no own settings"
         self._own = BROKER_RESOURCE, str(config.node_id)
+        self._settings = config.settings
         self._log_dirs = config.log_dirs
         self._problem_of_stores = problem_of_stores
         self._late = LateAnswers()
@@ -93,13 +96,14 @@ class OwnSettings:
         self, request: Message, resource: AlterConfigsResource, image: MetadataImage
     ) -> str | None:
         """Return why this broker could not apply the settings that it would have, or None."""
-        if (resource.resource_type, resource.resource_name) != self._own:
+        name = resource.resource_name
+        if resource.resource_type != BROKER_RESOURCE or name not in ("", self._own[1]):
             return self._problem_of_another(resource, image)
         changes = _changes(resource)
         if not _is_well_formed(changes):
             return None  # the controller refuses it
         names = [each.name for each in changes]
-        present = image.config(*self._own)
+        present = image.config(BROKER_RESOURCE, name)
         if isinstance(request, AlterConfigsRequest):
             values = {each.name: each.value for each in changes if each.value is not None}
             names += present  # it removes what it does not name
@@ -108,8 +112,16 @@ class OwnSettings:
                 values = incremental_values(BROKER_RESOURCE, present, changes)
             except Refusal:
                 return None  # the controller refuses it
-        problem = self._problem_of_directories(values)
-        if problem is None and self._problem_of_stores is not None:
+        return self._problem_of_values(name, values, names, image)
+
+    def _problem_of_values(
+        self, name: str, values: Mapping[str, str], names: Sequence[str], image: MetadataImage
+    ) -> str | None:
+        node_id = int(self._own[1])
+        problem = joint_change_problem(self._settings, image, node_id, name, values)
+        if problem is None and name:
+            problem = self._problem_of_directories(values)
+        if problem is None and name and self._problem_of_stores is not None:
             problem = self._problem_of_stores(values, names)
         return problem
 
@@ -121,8 +133,9 @@ class OwnSettings:
         Only the broker knows its directories, so that 4.3.1's check is needed for this key.
         """
         name = resource.resource_name
-        if resource.resource_type != BROKER_RESOURCE or not name:
+        if resource.resource_type != BROKER_RESOURCE:
             return None
+        assert name, "settings of all brokers are this broker's too"
         if not _is_well_formed(_changes(resource)):
             return None  # the controller refuses it
         problem = foreign_broker_problem(image, int(self._own[1]), name)
