@@ -227,7 +227,13 @@ class SegmentIndexes:
         """Derive offsets and times from the log; CorruptLog if it is damaged."""
         assert log.size_bytes >= 0, log.path
         self.clear(keeps_transactions=True)
+        least = self.base_offset
         for position, batch in batches_of(log, 0):
+            # The CRC does not cover a batch's base offset.
+            if not least <= batch.base_offset <= batch.last_offset <= self.base_offset + _INT32_MAX:
+                reason = f"base offset is {batch.base_offset}, at least {least} is expected"
+                raise CorruptLog(log.path, position, reason)
+            least = Offset(batch.next_offset)
             self.note(position, batch.size_bytes, batch.last_offset, batch.max_timestamp)
         try:
             self._transactions.load(self._fs)

@@ -7,7 +7,7 @@ and no part of them was known to be durable; they are cut, and the result is flu
 is damage: `CorruptLog` names file and position, nothing is changed, and the log is not served,
 because a cut there could lose acknowledged records.
 
-If a transaction index is invalid, its segment is verified, and the index is rebuilt.
+If a transaction index is invalid or lost, its segment is verified, and the index is rebuilt.
 
 Order: `open_log`, `finish_swaps`, `_Recovery`.
 """
@@ -42,6 +42,7 @@ CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 DELETED_SUFFIX = ".deleted"
 _TEMPORARY_SUFFIX = ".tmp"
+_OFFSET_SUFFIX = ".index"
 _TRANSACTION_SUFFIX = ".txnindex"
 _BEGINNING = Offset(0)
 
@@ -129,29 +130,38 @@ def finish_swaps(fs: FileSystem, directory: str) -> None:
 
     `.cleaned` files were never valid: they are removed. A `.swap` file is a complete replacement,
     unless its group was still being renamed from `.cleaned`: the segments that it covers are
-    removed, then it gets its final name.
+    removed, then it gets its final name, and its indexes get theirs (Kafka: LogLoader.load).
     """
     names = fs.names(directory)
     assert names == sorted(names), directory
     undone = [_base_offset(name) for name in names if name.endswith(LOG_SUFFIX + CLEANED_SUFFIX)]
-    swaps: list[int] = []
+    swaps: list[str] = []
     for name in names:
+        base = _base_offset(name)
         if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, _TEMPORARY_SUFFIX)):
             fs.unlink(f"{directory}/{name}")
-        elif name.endswith(SWAP_SUFFIX):
-            base = _base_offset(name)
-            if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and all(base < other for other in undone):
-                swaps.append(base)
+        elif name.endswith(SWAP_SUFFIX) and base >= 0:
+            if all(base < other for other in undone):
+                swaps.append(name)
             else:
-                fs.unlink(f"{directory}/{name}")  # indexes are rebuilt, these swaps are not valid
+                fs.unlink(f"{directory}/{name}")
     if names != fs.names(directory):
         fs.sync_directory(directory)
-    for base in swaps:
-        _finish_swap(fs, directory, base)
+    for name in swaps:
+        if name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
+            _finish_swap(fs, directory, _base_offset(name))
+    indexes = [name for name in swaps if not name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
+    for name in indexes:  # after the log: `_finish_swap` removes the indexes of the replaced one
+        fs.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP_SUFFIX)}")
+    if indexes:
+        fs.sync_directory(directory)
 
 
 def _finish_swap(fs: FileSystem, directory: str, base: int) -> None:
-    """Replace the segments that one `.log.swap` covers by it."""
+    """Replace the segments that one `.log.swap` covers by it.
+
+    If the replaced segment of its name is gone, indexes of that name are the swap's own.
+    """
     assert base >= 0, base
     swap_path = f"{directory}/{file_name(base, LOG_SUFFIX + SWAP_SUFFIX)}"
     file = fs.open(swap_path)
@@ -163,9 +173,11 @@ def _finish_swap(fs: FileSystem, directory: str, base: int) -> None:
         raise CorruptLog(swap_path, bad.position, bad.reason) from bad
     finally:
         file.close()
+    replaces_own = fs.exists(swap_path.removesuffix(SWAP_SUFFIX))
     for name in fs.names(directory):
-        is_segment = name.endswith((LOG_SUFFIX, *INDEX_SUFFIXES))
-        if is_segment and (base <= _base_offset(name) < end or _base_offset(name) == base):
+        if not name.endswith((LOG_SUFFIX, *INDEX_SUFFIXES)):
+            continue
+        if base < _base_offset(name) < end or (replaces_own and _base_offset(name) == base):
             fs.unlink(f"{directory}/{name}")
     fs.sync_directory(directory)
     fs.rename(swap_path, swap_path.removesuffix(SWAP_SUFFIX))
@@ -196,20 +208,29 @@ def _existing_segments(
 
 
 def _first_spoilt(fs: FileSystem, directory: str) -> Offset | None:
-    """Return the base of the first segment with an invalid transaction index.
+    """Return the base of the first segment whose transaction index is invalid or may be lost.
 
     The index has no checksum, and only the log can rebuild it, with the producers before the
-    segment: the segment is recovered, as in Kafka.
+    segment: the segment is recovered, as in Kafka (LogLoader.loadSegmentFiles). Most segments have
+    none. One that also lacks its offset index lost both, as after a removal of all indexes.
     """
-    for name in fs.names(directory):
-        if name.endswith(_TRANSACTION_SUFFIX) and _base_offset(name) >= 0:
+    names = dict.fromkeys(fs.names(directory))
+    for name in names:
+        base = _base_offset(name)
+        if base < 0:
+            continue
+        if name.endswith(LOG_SUFFIX):
+            own = [file_name(base, suffix) for suffix in (_OFFSET_SUFFIX, _TRANSACTION_SUFFIX)]
+            if not any(each in names for each in own):
+                return Offset(base)
+        elif name.endswith(_TRANSACTION_SUFFIX):
             index = TransactionIndex(f"{directory}/{name}")
             try:
                 index.load(fs)
             except CorruptIndex:
-                return Offset(_base_offset(name))
-            if index.entries and index.entries[0].last_offset < _base_offset(name):
-                return Offset(_base_offset(name))
+                return Offset(base)
+            if index.entries and index.entries[0].last_offset < base:
+                return Offset(base)
     return None
 
 

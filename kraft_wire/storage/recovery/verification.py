@@ -24,6 +24,7 @@ BEFORE_FIRST = -1
 _HEAD = struct.Struct(">qiiBIhi8xqq")
 _LENGTH_MIN = HEADER_BYTES - LOG_OVERHEAD_BYTES
 _CHUNK_BYTES = 4 << 20
+_INT32_MAX = (1 << 31) - 1
 _SECTOR_BYTES = 512
 _UNCHECKED_BYTES = 17  # base offset, length, epoch and magic come before the bytes under the CRC
 
@@ -72,6 +73,11 @@ class LogVerifier:
                 self._pass_known_epochs(base_offset)
             if base_offset != self.expected or epoch != self._least_epoch:
                 self._check_place(position, base_offset, epoch)
+                if last_offset - base > _INT32_MAX:
+                    reason = (
+                        f"last offset is {last_offset}, out of the range of a segment at {base}"
+                    )
+                    raise BadBatch(position, reason, is_damage=True)
                 self._least_epoch = epoch
             self.expected = Offset(last_offset + 1)
             assert self.expected > base_offset, found
