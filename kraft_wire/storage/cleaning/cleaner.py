@@ -25,6 +25,7 @@ from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.producers.producer_state import ProducerStates, read_marker
+from kraft_wire.storage.producers.snapshots import snapshot_path
 from kraft_wire.storage.recovery.opening import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, Segment, file_name
 from kraft_wire.storage.stored_records import UnreadableRecords
@@ -362,6 +363,8 @@ def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) 
     with suppress(StorageError):  # what the disk keeps does not count, and goes at the next start
         for segment in group:
             _drop(fs, directory, segment.base_offset, DELETED_SUFFIX)
+        for segment in group[1:]:  # no segment begins there any more
+            fs.unlink(snapshot_path(directory, segment.base_offset))
     at = log.segments.index(group[0])
     fresh = Segment.open_existing(fs, directory, base, log.config, cleaned.created_ms)
     log.segments[at : at + len(group)] = [fresh]

@@ -19,6 +19,7 @@ from kraft_wire.wire.records.corruption import CorruptRecordBatch
 __all__ = [
     "load_producers",
     "remove_snapshots",
+    "remove_stray_snapshots",
     "snapshot_offsets",
     "snapshot_path",
     "take_snapshot",
@@ -64,6 +65,21 @@ def remove_snapshots(fs: FileSystem, directory: str, is_unwanted: Callable[[Offs
     if unwanted:
         fs.sync_directory(directory)
     assert not any(map(is_unwanted, snapshot_offsets(fs, directory))), directory
+
+
+def remove_stray_snapshots(fs: FileSystem, directory: str, bases: Sequence[Offset]) -> None:
+    """Remove snapshots that were taken at no segment's base, except for the newest one.
+
+    A clean stop and a segment that compaction has joined to another leave them. Not durable: they
+    are right, and the next start removes them again. Kafka:
+    ProducerStateManager.removeStraySnapshots.
+    """
+    assert bases, directory
+    taken = snapshot_offsets(fs, directory)
+    kept = {*bases, *(offset for offset in taken[-1:] if offset > bases[-1])}
+    for offset in taken:
+        if offset not in kept:
+            fs.unlink(snapshot_path(directory, offset))
 
 
 def load_producers(

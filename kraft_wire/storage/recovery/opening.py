@@ -22,7 +22,11 @@ from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producers.producer_state import ProducerStates
 from kraft_wire.storage.producers.replay import ProducerReplay
-from kraft_wire.storage.producers.snapshots import load_producers, remove_snapshots
+from kraft_wire.storage.producers.snapshots import (
+    load_producers,
+    remove_snapshots,
+    remove_stray_snapshots,
+)
 from kraft_wire.storage.recovery.verification import BEFORE_FIRST, LogVerifier, damage_behind
 from kraft_wire.storage.scan import BadBatch, batches
 from kraft_wire.storage.segment import (
@@ -88,6 +92,7 @@ def open_log(
         is_contiguous=not (config.is_compacted or was_compacted),
     )
     end = recovery.clean_end() if is_clean else recovery.verified_end()
+    remove_stray_snapshots(fs, directory, [segment.base_offset for segment in segments])
     log = Log(
         fs,
         directory,
