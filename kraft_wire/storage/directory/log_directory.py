@@ -168,7 +168,8 @@ class LogDirectory:
             if not self._fs.is_directory(f"{self.path}/{name}"):
                 continue
             if name.endswith(DELETE_SUFFIX):
-                remove_tree(self._fs, f"{self.path}/{name}")
+                if partition_aside(name, DELETE_SUFFIX) is not None:
+                    remove_tree(self._fs, f"{self.path}/{name}")
                 continue
             if name.endswith(FUTURE_SUFFIX):
                 self._load_future(name, config_for, wall_ms)
@@ -565,9 +566,14 @@ def log_bytes(fs: FileSystem, directory: str) -> int:
 
 def partition_of_future(name: str) -> TopicPartition | None:
     """Return the partition of a directory `topic-partition.ID-future`, None for another name."""
+    return partition_aside(name, FUTURE_SUFFIX)
+
+
+def partition_aside(name: str, suffix: str) -> TopicPartition | None:
+    """Return the partition of a directory `topic-partition.ID` with a suffix, or None."""
     assert "/" not in name, name
-    log_name, dot, unique = name.removesuffix(FUTURE_SUFFIX).rpartition(".")
-    if not (name.endswith(FUTURE_SUFFIX) and dot and unique):
+    log_name, dot, unique = name.removesuffix(suffix).rpartition(".")
+    if not (name.endswith(suffix) and dot and unique):
         return None
     return partition_of_directory(log_name)
 
@@ -578,4 +584,5 @@ def partition_of_directory(name: str) -> TopicPartition | None:
     topic, dash, partition = name.rpartition("-")
     if not (topic and dash and partition.isascii() and partition.isdigit()):
         return None
-    return TopicPartition(topic, int(partition))
+    found = TopicPartition(topic, int(partition))
+    return found if str(found) == name else None  # such as `topic-00`
