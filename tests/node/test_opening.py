@@ -9,6 +9,7 @@ from kraft_wire.node.config.node_config import Setting, load_config
 from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.node import Node
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.directory.meta_properties import read_meta_properties
 from kraft_wire.storage.files import replace_file
 from kraft_wire.wire.records.record_batch import parse_batches
 from tests.broker.groups.harness import CountingChance
@@ -89,9 +90,42 @@ def test_directories_have_ids_of_their_own() -> None:
     replace_file(fs, "/b/meta.properties", first)
     assert refused(fs, "/a", "/b") == "log directories /a and /b have the same directory.id"
     lines = [each for each in first.splitlines(True) if not each.startswith(b"directory.id")]
-    replace_file(fs, "/b/meta.properties", b"".join(lines))
-    told = refused(fs, "/a", "/b")
-    assert told == "log directory /b has no directory.id: format it again"
+    reserved = [*lines, b"directory.id=AAAAAAAAAAAAAAAAAAAAAQ\n"]
+    replace_file(fs, "/b/meta.properties", b"".join(reserved))
+    assert "reserved directory.id, AAAAAAAAAAAAAAAAAAAAAQ" in refused(fs, "/a", "/b")
+
+
+def test_a_directory_of_an_older_release_gets_an_id() -> None:
+    """KafkaRaftServer.initializeLogDirs of 4.3.1 draws one, and rewrites meta.properties."""
+    fs = SimFileSystem()
+    opened(fs, "/a", "/b")
+    fs = fs.crashed(())
+    lines = [
+        each
+        for each in bytes(fs.read("/b/meta.properties")).splitlines(True)
+        if not each.startswith(b"directory.id")
+    ]
+    replace_file(fs, "/b/meta.properties", b"".join([*lines, b"further=1\n"]))
+    opened(fs, "/a", "/b")
+    fs = fs.crashed(())
+    given = read_meta_properties(fs, "/b")
+    assert given is not None
+    assert given.directory_id is not None
+    assert given.others == {"further": "1"}
+    opened(fs, "/a", "/b")
+    assert read_meta_properties(fs, "/b") == given
+
+
+def test_a_metadata_log_outside_the_first_directory_stops_the_start() -> None:
+    """KafkaRaftServer.initializeLogDirs of 4.3.1: else a new cluster begins, without any log."""
+    fs = SimFileSystem()
+    opened(fs, "/a", "/b")
+    fs = fs.crashed(())
+    told = refused(fs, "/b", "/a")
+    assert told.startswith("Found unexpected metadata location in data directory `/a/__cluster_")
+    assert told.endswith("(the configured metadata directory is /b).")
+    assert not fs.exists("/b/__cluster_metadata-0")
+    opened(fs, "/a", "/b")
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,29 @@ def test_meta_properties_read_back_with_escapes_and_unknown_keys() -> None:
     assert read_meta_properties(fs, "d") == meta
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"version=1\r\ncluster.id=a\r\n\r\nnode.id=1\r\n",
+        b"version=1\ncluster.id=a\nnode.id=5\nnode.id=1\n",
+        b"version 1\ncluster.id: a\nnode.id=\\\n  1",
+        b"# f\xfcr uns\n ! und\nversion=1\ncluster.id=a\nnode\\u002eid = 1 \n",
+    ],
+)
+def test_meta_properties_are_read_as_java_reads_them(text: bytes) -> None:
+    """PropertiesUtils.readPropertiesFile of 4.3.1: people edit the file."""
+    fs = disk()
+    replace_file(fs, "d/meta.properties", text)
+    assert read_meta_properties(fs, "d") == MetaProperties("a", 1, None)
+
+
+def test_meta_properties_keep_keys_of_any_text() -> None:
+    fs = disk()
+    meta = MetaProperties("a", 3, ID, {"nonsense": "", "für": "a\tb\U0001f600"})
+    write_meta_properties(fs, "d", meta)
+    assert read_meta_properties(fs, "d") == meta
+
+
 def test_meta_properties_of_an_older_release_has_no_directory_id() -> None:
     fs = SimFileSystem()
     fs.make_directory("d")
@@ -157,10 +180,7 @@ def test_only_the_first_separator_ends_a_key(line: bytes, cluster_id: str | None
         b"version=1\ncluster.id=a\n",
         b"version=1\ncluster.id=a\nnode.id=-1\n",
         b"version=1\ncluster.id=a\nnode.id=x\n",
-        b"version=1\ncluster.id=a\nnode.id=1\nnode.id=1\n",
         b"version=1\ncluster.id=a\nnode.id=1\ndirectory.id=AA\n",
-        b"version=1\ncluster.id=a\nnode.id=1\nnonsense\n",
-        b"version=1\ncluster.id=\xff\nnode.id=1\n",
     ],
 )
 def test_damaged_meta_properties_is_refused(text: bytes) -> None:

@@ -5,8 +5,10 @@ own empty directory; for a configured node the error names the command to format
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
+from kraft_wire.metadata.directory_ids import RESERVED_DIRECTORIES
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import (
@@ -32,7 +34,11 @@ from kraft_wire.storage.directory.log_directory import (
     partition_of_directory,
     set_stray_aside,
 )
-from kraft_wire.storage.directory.meta_properties import MetaProperties, read_meta_properties
+from kraft_wire.storage.directory.meta_properties import (
+    MetaProperties,
+    read_meta_properties,
+    write_meta_properties,
+)
 from kraft_wire.storage.files import FileSystem, LockHeld
 from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.snapshots.metadata_snapshot import CorruptMetadataSnapshot
@@ -69,6 +75,8 @@ def open_directories(
         if config.is_embedded and all(each.meta is None for each in opened):
             _format(fs, config, opened, random_source, cluster_id, wall_ms)
         _check_identity(config, opened, cluster_id)
+        _check_metadata_place(fs, opened)
+        _complete_identity(fs, opened, random_source)
     except StartError:
         for directory in opened:
             directory.release()
@@ -307,11 +315,50 @@ def _check_identity(
         _check_directory_id(directory, meta, seen)
 
 
+def _check_metadata_place(fs: FileSystem, directories: Sequence[LogDirectory]) -> None:
+    """Refuse a metadata log outside the first directory (Kafka: KafkaRaftServer.initializeLogDirs).
+
+    The entries of `log.dirs` are in another order then, or disks are mounted the other way round:
+    the node would begin a new cluster, and every log would be a stray of it.
+    """
+    first, *others = directories
+    for directory in others:
+        path = f"{directory.path}/{METADATA_PARTITION}"
+        if fs.exists(path):
+            raise StartError(
+                f"Found unexpected metadata location in data directory `{path}` "
+                f"(the configured metadata directory is {first.path})."
+            )
+
+
+def _complete_identity(
+    fs: FileSystem, directories: Sequence[LogDirectory], random_source: RandomSource
+) -> None:
+    """Give a directory that a release before 3.7 formatted an id (KIP-858), durably."""
+    for directory in directories:
+        meta = directory.meta
+        assert meta is not None, directory.path
+        if meta.directory_id is None:
+            complete = replace(meta, directory_id=random_uuid(random_source))
+            try:
+                write_meta_properties(fs, directory.path, complete)
+            except StorageError as error:
+                raise StartError(
+                    f"log directory {directory.path} cannot be used: {error}"
+                ) from error
+            directory.meta = complete
+
+
 def _check_directory_id(
     directory: LogDirectory, meta: MetaProperties, seen: dict[Uuid, str]
 ) -> None:
     if meta.directory_id is None:
-        raise StartError(f"log directory {directory.path} has no directory.id: format it again")
+        return
+    if int.from_bytes(meta.directory_id) < RESERVED_DIRECTORIES:
+        directory_id = uuid_to_text(meta.directory_id)
+        raise StartError(
+            f"log directory {directory.path} has a reserved directory.id, {directory_id}"
+        )
     other = seen.setdefault(meta.directory_id, directory.path)
     if other != directory.path:
         raise StartError(f"log directories {other} and {directory.path} have the same directory.id")

@@ -1,14 +1,14 @@
 """`meta.properties`: the cluster and node of a log directory (KIP-631, KIP-853, KIP-858).
 
-A Java properties file, in the subset that Kafka writes: comments, and `key=value` with `:` and `\\`
-escaped. Strict: an unknown version, a missing or repeated key or a bad id is `CorruptCheckpoint`.
-Unknown keys are kept, as in Kafka.
+A Java properties file, read as Java reads it: people edit it. An unknown version, a missing key or
+a bad id is `CorruptCheckpoint`. Unknown keys are kept.
 """
 
 from dataclasses import field
 
 from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid, uuid_from_text, uuid_to_text
+from kraft_wire.properties import parse_properties
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint, number
 from kraft_wire.storage.files import FileSystem, MissingFile, replace_file
 
@@ -34,7 +34,7 @@ def read_meta_properties(fs: FileSystem, directory: str) -> MetaProperties | Non
     assert directory, "a directory is needed"
     path = f"{directory}/{META_PROPERTIES}"
     try:
-        values = _properties(path, fs.read(path))
+        values = _properties(fs.read(path))
     except MissingFile:
         return None
     if values.pop("version", None) != _VERSION:
@@ -75,40 +75,19 @@ def _directory_id(path: str, text: str | None) -> Uuid | None:
 
 
 def _escaped(text: str) -> str:
-    """Escape characters that would end a key or a value."""
-    assert text.isascii(), text
-    assert "\n" not in text, text
-    return "".join(f"\\{char}" if char in "\\:=#! " else char for char in text)
-
-
-def _properties(path: str, data: bytes) -> dict[str, str]:
-    """Parse `key=value` lines in the form that Kafka writes; each key once."""
-    try:
-        text = data.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise CorruptCheckpoint(path, f"not ASCII at byte {error.start}") from error
-    values: dict[str, str] = {}
-    for line in text.split("\n"):
-        if not line.strip() or line.lstrip().startswith(("#", "!")):
-            continue
-        key, separator, value = _split(line.strip("\r"))
-        if not separator or not key or key in values:
-            raise CorruptCheckpoint(path, f"no plain, single key=value: {line!r}")
-        values[key] = value
-    assert all(values), path
-    return values
-
-
-def _split(line: str) -> tuple[str, str, str]:
-    """Return (key, separator, value) without escapes; the separator is empty if missing."""
-    parts, separator = ["", ""], ""
-    characters = iter(line)
-    for char in characters:
-        if char == "\\":
-            parts[bool(separator)] += next(characters, "")
-        elif char in "=:" and not separator:
-            separator = char
+    """Escape what would end a key or a value, and what a properties file cannot have as it is."""
+    characters: list[str] = []
+    for char in text:
+        if char in "\\:=#! ":
+            characters.append(f"\\{char}")
+        elif " " < char <= "~":
+            characters.append(char)
         else:
-            parts[bool(separator)] += char
-    assert len(parts) == 2, parts
-    return parts[0].strip(), separator, parts[1].strip()
+            units = char.encode("utf-16-be", "surrogatepass")
+            characters += [f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2)]
+    return "".join(characters)
+
+
+def _properties(data: bytes) -> dict[str, str]:
+    """Return the entries; the last one of a key counts. Blanks behind a value do not."""
+    return {entry.key: entry.value.strip() for entry in parse_properties(data.decode("latin-1"))}
