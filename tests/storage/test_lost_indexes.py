@@ -10,6 +10,7 @@ from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.recovery.opening import finish_swaps
 from kraft_wire.storage.segment import CorruptLog
 from tests.storage.making import DIRECTORY, append, batch_bytes, fill, marker_bytes, open_at
 
@@ -83,6 +84,9 @@ def test_indexes_that_were_renamed_before_the_log_of_their_swap_are_kept() -> No
     """A compaction of ours renames the indexes first."""
     fs = disk_with_an_aborted_transaction(COMPACTED)
     fs.rename(f"{STEM}.log", f"{STEM}.log.swap")
+    before = fs.names(DIRECTORY)
+    finish_swaps(fs, DIRECTORY)
+    assert fs.names(DIRECTORY) == [name.removesuffix(".swap") for name in before]
     assert aborted(fs, COMPACTED) == [ABORTED]
 
 
