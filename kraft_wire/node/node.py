@@ -89,7 +89,7 @@ class Node:
         self._last_error: StorageError | None = None
         """The reason to end the process after the current call."""
         self._directories = open_directories(fs, config, random_source, cluster_id, wall_ms, report)
-        self.cluster_id = _cluster_id(self._directories[0])
+        self.cluster_id = self._directories.cluster_id
         limits, link_ids = config.decode_limits, count(1)
         self._decoder = RequestDecoder(served(ListenerType.BROKER), limits)
         self._controller_listeners = frozenset(each.name for each in config.controller_listeners)
@@ -129,7 +129,7 @@ class Node:
         node = BrokerNode(
             fs,
             self.config,
-            self._directories,
+            self._directories.data,
             self.random_source,
             ControllerRequests(self._own_requests, self._ask_controller, self._controller_versions),
             report,
@@ -345,8 +345,7 @@ class Node:
         """Flush and close everything, and write the clean-shutdown markers."""
         self._quorum.stop(now_ms, wall_ms)
         self._is_stopped = True
-        for directory in self._directories:
-            directory.close(broker_epoch=self.broker_epoch)
+        self._directories.close(self.broker_epoch)
 
     # -- what the quorum wants of the rest -------------------------------------------------------
 
@@ -395,18 +394,18 @@ class Node:
         """Stop the process if the metadata's directory failed; report others to the controller."""
         meta = directory.meta
         assert meta is not None, "opened directories are formatted"
-        if directory is self._directories[0]:
+        if directory is self._directories.metadata:
             self._last_error = directory.offline
         elif meta.directory_id is not None:
             self._quorum.directory_failed(meta.directory_id)
 
     def _disk_full(self, error: DiskFull) -> None:
-        first = self._directories[0]
+        directory = self._directories.metadata
         if self._broker is not None:
-            self._broker.store.directory_failed(first, error)
+            self._broker.store.directory_failed(directory, error)
         else:
-            first.note_error(None, error)
-        self._refused_appends.note(first, METADATA_PARTITION)
+            directory.note_error(None, error)
+        self._refused_appends.note(directory, METADATA_PARTITION)
 
     def _ask_controller(self, now_ms: int, wall_ms: int) -> None:
         """Send the broker's requests to the controller, and those that answers cause."""
@@ -488,8 +487,3 @@ class Node:
             completions = [(to, finished(to, response)) for to, response in completions]
         for reply_to, response in completions:
             self._answers.complete(self.outputs, reply_to, response, now_ms)
-
-
-def _cluster_id(directory: LogDirectory) -> str:
-    assert directory.meta is not None, "opened directories are formatted"
-    return directory.meta.cluster_id

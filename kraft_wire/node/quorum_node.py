@@ -33,7 +33,7 @@ from kraft_wire.model import (
 )
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.controller.host import ControllerHost
-from kraft_wire.node.disks.opening import open_quorum, start_quorum
+from kraft_wire.node.disks.opening import OpenDirectories, open_quorum, start_quorum
 from kraft_wire.node.outputs import Output, ServeClients, StopProcess
 from kraft_wire.node.quorum.metadata_opening import bootstrap_records_of
 from kraft_wire.node.quorum.metadata_upkeep import MetadataUpkeep
@@ -76,7 +76,7 @@ class QuorumNode:
         self,
         fs: FileSystem,
         config: NodeConfig,
-        directories: Sequence[LogDirectory],
+        directories: OpenDirectories,
         random_source: RandomSource,
         *,
         publish: Callable[[MetadataDelta, int, int], None],
@@ -102,10 +102,10 @@ class QuorumNode:
                 node_id=config.node_id,
                 settings=config.settings,
                 random_source=random_source,
-                cluster_id=_cluster_id(directories),
+                cluster_id=directories.cluster_id,
             ),
             self.raft,
-            bootstrap=lambda: bootstrap_records_of(fs, directories[0]),
+            bootstrap=lambda: bootstrap_records_of(fs, directories.metadata),
             registration=lambda: self.registration.arrival(self.host.controller),
             disk_full=disk_full,
             report=report,
@@ -152,7 +152,7 @@ class QuorumNode:
                 self.registration,
                 config.settings,
                 CordonedDirectories(
-                    config.node_id, config.settings, _directory_ids(self._directories)
+                    config.node_id, config.settings, _directory_ids(self._directories.data)
                 ),
                 random_source,
                 report,
@@ -198,7 +198,7 @@ class QuorumNode:
             from kraft_wire.node.controller.apis import ControllerApis
 
             self._apis = ControllerApis(
-                _cluster_id(self._directories),
+                self._directories.cluster_id,
                 self.raft,
                 self.host,
                 self._link_ids,
@@ -396,14 +396,14 @@ class QuorumNode:
 
 
 def _registration(
-    config: NodeConfig, directories: Sequence[LogDirectory], incarnation_id: Uuid
+    config: NodeConfig, directories: OpenDirectories, incarnation_id: Uuid
 ) -> Registration:
     return Registration(
         config,
-        _cluster_id(directories),
+        directories.cluster_id,
         incarnation_id,
-        [*_directory_ids(directories).values()],
-        _previous_broker_epoch(directories),
+        [*_directory_ids(directories.data).values()],
+        _previous_broker_epoch(directories.data),
     )
 
 
@@ -413,12 +413,6 @@ def _directory_ids(directories: Sequence[LogDirectory]) -> dict[str, Uuid]:
     return {
         path: meta.directory_id for path, meta in metas if meta is not None and meta.directory_id
     }
-
-
-def _cluster_id(directories: Sequence[LogDirectory]) -> str:
-    meta = directories[0].meta
-    assert meta is not None, directories[0].path
-    return meta.cluster_id
 
 
 def _previous_broker_epoch(directories: Sequence[LogDirectory]) -> int:

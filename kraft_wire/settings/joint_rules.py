@@ -61,7 +61,7 @@ def address_limits(text: str | None) -> dict[str, int]:
     """Return the numbers of `max.connections.per.ip.overrides` by host.
 
     An address may stand in brackets, which 4.3.1 refuses. Errors: ValueError for an entry without a
-    colon and for a text that is no number, then for one that is no host.
+    colon or a number, then for one without a valid host.
     """
     limits = {}
     for entry in comma_entries(text or ""):
@@ -81,6 +81,11 @@ def _rules(is_broker: bool) -> Iterator[Callable[[NodeSettings], Iterator[JointP
     yield from (_codecs, _node_ids, _cleaner, _fetches, _frames, _addresses, _delays)
     if is_broker:
         yield _logs
+
+
+def _set_one(settings: NodeSettings, *keys: str) -> str:
+    """Return the first of some keys that is set: one of them must be, for the defaults agree."""
+    return next(key for key in keys if settings.is_set(key))
 
 
 def _codecs(settings: NodeSettings) -> Iterator[JointProblem]:
@@ -103,9 +108,8 @@ def _cleaner(settings: NodeSettings) -> Iterator[JointProblem]:
     if threads == 0:
         yield JointProblem(_CLEANER_THREADS, "at least one thread is needed", is_requirement=False)
     elif settings.integer(_CLEANER_BUFFER) // threads <= _MEBIBYTE:
-        yield JointProblem(
-            _CLEANER_BUFFER, f"{_CLEANER_BUFFER} must be at least 1MB per cleaner thread."
-        )
+        words = f"{_CLEANER_BUFFER} must be at least 1MB per cleaner thread."
+        yield JointProblem(_set_one(settings, _CLEANER_BUFFER, _CLEANER_THREADS), words)
 
 
 def _fetches(settings: NodeSettings) -> Iterator[JointProblem]:
@@ -115,13 +119,13 @@ def _fetches(settings: NodeSettings) -> Iterator[JointProblem]:
             f"replica.socket.timeout.ms should always be at least {_FETCH_WAIT} to prevent "
             "unnecessary socket timeouts"
         )
-        yield JointProblem("replica.socket.timeout.ms", words)
+        yield JointProblem(_set_one(settings, "replica.socket.timeout.ms", _FETCH_WAIT), words)
     if wait_ms > settings.integer("replica.lag.time.max.ms"):
         words = (
             f"{_FETCH_WAIT} should always be less than or equal to replica.lag.time.max.ms to "
             "prevent frequent changes in ISR"
         )
-        yield JointProblem(_FETCH_WAIT, words)
+        yield JointProblem(_set_one(settings, "replica.lag.time.max.ms", _FETCH_WAIT), words)
 
 
 def _frames(settings: NodeSettings) -> Iterator[JointProblem]:
@@ -149,7 +153,7 @@ def _delays(settings: NodeSettings) -> Iterator[JointProblem]:
             f"{_DELAY}={delay_ms} should always be less than {_IDLE}={idle_ms} to prevent failed "
             "authentication responses from timing out"
         )
-        yield JointProblem(_IDLE, words)
+        yield JointProblem(_set_one(settings, _IDLE, _DELAY), words)
 
 
 def _logs(settings: NodeSettings) -> Iterator[JointProblem]:
@@ -160,7 +164,8 @@ def _logs(settings: NodeSettings) -> Iterator[JointProblem]:
             f"conflict topic config setting min.compaction.lag.ms ({least_ms}) > "
             f"max.compaction.lag.ms ({most_ms})"
         )
-        yield JointProblem(_LAG_MIN, words, is_requirement=False)
+        key = _set_one(settings, _LAG_MIN, _LAG_MAX)
+        yield JointProblem(key, words, is_requirement=False)
     key = next(key for key in _FLUSH if settings.value(key) is not None)
     if settings.integer(key) < 0:
         yield JointProblem(key, "Value must be at least 0", is_requirement=False)

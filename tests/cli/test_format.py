@@ -42,13 +42,13 @@ SALT = 'salt="MWx2NHBkbnc0ZndxN25vdGN4bTB5eTFrN3E="'
 
 
 def properties(directory: Path, quorum: str) -> Path:
-    """Write a node's properties with two log directories."""
+    """Write a node's properties with two log directories; HERE is where they are."""
     directory.mkdir(parents=True)
     path = directory / "server.properties"
     path.write_text(
         "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
         "listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n"
-        f"log.dirs={directory}/a,{directory}/b\n{quorum}\n"
+        f"log.dirs={directory}/a,{directory}/b\n{quorum.replace('HERE', str(directory))}\n"
     )
     return path
 
@@ -113,6 +113,11 @@ FORMATTED: dict[str, tuple[str, list[str]]] = {
         ["-I", "1@h:9094:Jyno6mkdTyCZ1tsbAZSXBg,2@h:9094:ulKdNaW-TEGJrNOp2H6_aQ"],
     ),
     "no voter": (DYNAMIC, ["-I", "2@h:9094:Jyno6mkdTyCZ1tsbAZSXBg"]),
+    "metadata in the second": (f"{STATIC}\nmetadata.log.dir=HERE/b", []),
+    "metadata apart": (
+        f"{DYNAMIC}\nmetadata.log.dir=HERE/m",
+        ["-I", "1@h:9094:Jyno6mkdTyCZ1tsbAZSXBg"],
+    ),
     "broker of a static quorum": (f"{STATIC}\n{BROKER}", []),
     "broker": (f"{DYNAMIC}\n{BROKER}", []),
     "broker without voters": (f"{DYNAMIC}\n{BROKER}", ["--no-initial-controllers"]),
@@ -124,7 +129,7 @@ RECORDED = Path(__file__).parent / "observed" / "formatted.json"
 def left_in(directory: Path, said: str, arguments: Sequence[str]) -> dict[str, object]:
     """All files, without times and ids that are drawn, and the lines about the directories."""
     found: dict[str, object] = {}
-    for name in ("a", "b"):
+    for name in ("a", "b", "m"):
         for path in sorted(walk(directory / name)):
             relative = str(path.relative_to(directory))
             if path.suffix == ".checkpoint":
@@ -248,7 +253,6 @@ def test_controller_alone_is_formatted_as_by_apaches_tool(tmp_path: Path) -> Non
         (DYNAMIC, ["-I", ",".join(["1@h:1:ulKdNaW-TEGJrNOp2H6_aQ"] * 2)], 2, "twice"),
         (STATIC, ["-r", "3.4", "-S", "SCRAM-SHA-256=[name=a,password=b]"], 2, "3.5-IV2 or later"),
         ("num.partitions=none", [], 2, "num.partitions=none"),
-        (f"{STATIC}\nmetadata.log.dir=/other", [], 2, "in the first of log.dirs"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_written(

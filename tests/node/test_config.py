@@ -232,10 +232,6 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("group.consumer.assignors=uniform,a.B", "Class a.B cannot be found"),
         ("metadata.log.segment.bytes=1024", "Value must be at least 8388608"),
         (
-            "metadata.log.dir=/other",
-            "server.properties:8: metadata.log.dir=/other: the metadata log is in the first of",
-        ),
-        (
             "log.dirs=/a,/b\ncordoned.log.dirs=/b,/c,/d",
             "server.properties:9: cordoned.log.dirs=/b,/c,/d: All entries in cordoned.log.dirs "
             "must be present in log.dirs or log.dir. Missing entries : /c, /d",

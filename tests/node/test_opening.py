@@ -1,6 +1,6 @@
 """Starts of an embedded node, which makes its own directory at the first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -126,6 +126,42 @@ def test_a_metadata_log_outside_the_first_directory_stops_the_start() -> None:
     assert told.endswith("(the configured metadata directory is /b).")
     assert not fs.exists("/b/__cluster_metadata-0")
     opened(fs, "/a", "/b")
+
+
+@pytest.mark.parametrize(
+    ("place", "elsewhere"), [("/m", ("/a", "/b")), ("/b", ("/a",)), ("/b/", ("/a",))]
+)
+def test_metadata_log_is_in_the_directory_that_is_named(
+    place: str, elsewhere: Sequence[str]
+) -> None:
+    """`metadata.log.dir` of KIP-631; brokers register the directories of their logs alone."""
+    fs = SimFileSystem()
+    node = opened(fs, "/a", "/b", metadata_log_dir=place)
+    place = place.rstrip("/")
+    assert fs.exists(f"{place}/__cluster_metadata-0/quorum-state")
+    assert not any(fs.exists(f"{path}/__cluster_metadata-0") for path in elsewhere)
+    metas = {path: read_meta_properties(fs, path) for path in ("/a", "/b", place)}
+    ids = {path: meta.directory_id for path, meta in metas.items() if meta is not None}
+    assert node.raft.replica.quorum.config.key.directory_id == ids[place]
+    assert set(node.raft.committed.image.brokers[1].log_dirs) == {ids["/a"], ids["/b"]}
+    node.stop(2, 2)
+    is_apart = place == "/m"
+    for name in (".kafka_cleanshutdown", "replication-offset-checkpoint"):
+        assert fs.exists(f"{place}/{name}") is not is_apart, name
+    again = opened(fs.crashed(()), "/a", "/b", metadata_log_dir=place)
+    assert again.cluster_id == node.cluster_id
+
+
+def test_directory_of_the_metadata_log_is_checked_like_the_others() -> None:
+    fs = SimFileSystem()
+    opened(fs, "/a", metadata_log_dir="/m")
+    fs = fs.crashed(())
+    assert "/n is not formatted" in refused(fs, "/a", metadata_log_dir="/n")
+    opened(fs, "/c")
+    fs = fs.crashed(())
+    assert "/c belongs to cluster" in refused(fs, "/a", metadata_log_dir="/c")
+    told = refused(fs, "/a", "/m", metadata_log_dir="/a")
+    assert told.startswith("Found unexpected metadata location in data directory `/m/__cluster_")
 
 
 @pytest.mark.parametrize(

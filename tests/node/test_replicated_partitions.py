@@ -383,7 +383,7 @@ def test_a_start_finds_the_high_watermark_that_was_written_every_five_seconds() 
     cluster.kill(follower)
     cluster.cut.add(follower)
     cluster.start(follower)
-    directory = cluster.members[follower].running._directories[0]
+    directory = cluster.members[follower].running._directories.metadata
     directory.load_logs(lambda topic: log.config, 0)
     assert directory.logs[TopicPartition("t", 0)].high_watermark == 3
 

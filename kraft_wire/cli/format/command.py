@@ -206,18 +206,13 @@ def _plan(
     records: Sequence[VersionedRecord],
     voters: Sequence[FormattedVoter],
 ) -> _Plan:
-    metadata = node.settings.text("metadata.log.dir")
-    if metadata not in (None, node.log_dirs[0]):
-        raise FormatRefused(
-            f"metadata.log.dir={metadata}: the metadata log is kept in the first of log.dirs here"
-        )
     if not cluster_id.strip() or not (cluster_id.isascii() and cluster_id.isprintable()):
         raise FormatRefused("a cluster id must be non-empty printable ASCII")
     chosen = own_directory(voters, node.node_id)
     return _Plan(
         config=node,
         cluster_id=cluster_id,
-        directories=node.log_dirs,
+        directories=node.all_dirs,
         records=tuple(records),
         voters=tuple(voters),
         metadata_directory_id=chosen or random_uuid(SystemRandomSource()),
@@ -258,7 +253,7 @@ def _check_owner(fs: FileSystem, path: str, plan: _Plan) -> None:
 
 def _format_directory(fs: FileSystem, plan: _Plan, path: str) -> None:
     wall_ms = time.time_ns() // 1_000_000
-    is_metadata = path == plan.directories[0]
+    is_metadata = path == plan.config.metadata_dir
     fs.make_directory(path)
     data = bootstrap_checkpoint_bytes(plan.records, wall_ms)
     replace_file(fs, f"{path}/{BOOTSTRAP_CHECKPOINT}", data)

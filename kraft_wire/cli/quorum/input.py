@@ -49,7 +49,7 @@ def _configured(path: str) -> NewVoter:
         raise BadInput(str(error)) from error
     if not config.controller_listeners:
         raise BadInput(f"{path}: the node has no controller listener")
-    directory = config.log_dirs[0]
+    directory = config.metadata_dir
     try:
         meta = read_meta_properties(OsFileSystem(), directory)
     except StorageError as error:

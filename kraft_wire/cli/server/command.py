@@ -399,7 +399,7 @@ def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
     others = "".join(
         f", {each.name} on {each.advertised_host}:{each.advertised_port}" for each in listeners[1:]
     )
-    directories = "memory" if parsed.is_ephemeral else ", ".join(config.log_dirs)
+    directories = "memory" if parsed.is_ephemeral else ", ".join(config.all_dirs)
     promise = "power loss" if node.flushes_every_append else "a killed process"
     if parsed.is_ephemeral:
         promise = "nothing"

@@ -19,6 +19,7 @@ from kraft_wire.node.config.authorizer import (
     AuthorizerSettings,
     read_authorizer,
 )
+from kraft_wire.node.config.directories import metadata_log_dir, read_log_dirs
 from kraft_wire.node.config.group_bounds import check_groups
 from kraft_wire.node.config.listener_values import ListenerValues
 from kraft_wire.node.config.listeners import (
@@ -46,7 +47,6 @@ from kraft_wire.node.config.sources import (
 )
 from kraft_wire.node.limits import UNBOUNDED, ServerLimits, listener_entries, server_limits
 from kraft_wire.settings.broker import BROKER_KEYS, is_listener_key
-from kraft_wire.settings.cordoning import CORDONED_KEY, cordoned_problem
 from kraft_wire.settings.joint_rules import joint_problem
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
@@ -87,12 +87,15 @@ class NodeConfig:
     settings: NodeSettings
     node_id: int
     log_dirs: tuple[str, ...]
+    """`log.dirs`, else `log.dir`, each once."""
     listeners: tuple[Listener, ...]
     """For clients; none on a node that is only a controller."""
     metrics_port: int | None
     """Where `/metrics` is served on the first listener's host, 0 for a free port."""
     is_embedded: bool
     """Whether the node may format its own directory."""
+    metadata_log_dir: str | None = None
+    """`metadata.log.dir`; None: the first of `log_dirs`."""
     roles: tuple[str, ...] = ("broker", "controller")
     """`process.roles`, in alphabetic order."""
     controller_listeners: tuple[Listener, ...] = ()
@@ -132,6 +135,16 @@ class NodeConfig:
             tagged_fields=self.settings.integer("request.tagged.fields.max"),
             tagged_bytes=self.settings.integer("request.tagged.fields.max.bytes"),
         )
+
+    @property
+    def metadata_dir(self) -> str:
+        """The directory of the metadata log."""
+        return self.metadata_log_dir or self.log_dirs[0]
+
+    @property
+    def all_dirs(self) -> tuple[str, ...]:
+        """Every directory of this node, those of `log.dirs` first."""
+        return tuple(dict.fromkeys([*self.log_dirs, self.metadata_dir]))
 
     @property
     def is_broker(self) -> bool:
@@ -268,10 +281,12 @@ def _read(
     known = (*BROKER_KEYS, *AUTHORIZER_KEYS)
     unknown = [key for key in merged if key not in known and not is_listener_key(key)]
     security, links = _read_security(reader, listeners)
+    log_dirs = read_log_dirs(reader, is_broker="broker" in roles)
     return NodeConfig(
         settings=reader.settings,
         node_id=node_id,
-        log_dirs=_log_dirs(reader, is_broker="broker" in roles),
+        log_dirs=log_dirs,
+        metadata_log_dir=metadata_log_dir(reader.settings, log_dirs),
         listeners=listeners.clients,
         metrics_port=_metrics_port(reader.settings),
         is_embedded=is_embedded,
@@ -341,23 +356,6 @@ def _without_effect(
     if has_tls and not is_plain_tls:
         keys.append("ssl.client.auth")
     return [key for key in keys if key in merged]
-
-
-def _log_dirs(reader: ConfigReader, *, is_broker: bool) -> tuple[str, ...]:
-    """Return `log.dirs`, else `log.dir`, without duplicates; check a broker's cordoned ones."""
-    log_dirs = reader.strings("log.dirs") or reader.strings("log.dir")
-    if not log_dirs:
-        raise reader.error("log.dirs", "at least one directory is required")
-    metadata = reader.settings.text("metadata.log.dir")
-    if metadata and metadata.rstrip("/") != log_dirs[0].rstrip("/"):
-        raise reader.error(
-            "metadata.log.dir", f"the metadata log is in the first of log.dirs, {log_dirs[0]}"
-        )
-    cordoned = reader.settings.strings(CORDONED_KEY) if is_broker else ()
-    problem = cordoned_problem(cordoned, log_dirs)
-    if problem is not None:
-        raise reader.error(CORDONED_KEY, problem)
-    return tuple(dict.fromkeys(log_dirs))
 
 
 def _check(known: Mapping[str, Setting]) -> None:

@@ -21,7 +21,6 @@ __all__ = ["read_links", "read_security"]
 
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
 _DELAY: Final = "connection.failed.authentication.delay.ms"
-_IDLE: Final = "connections.max.idle.ms"
 _SESSION: Final = "connections.max.reauth.ms"
 _ENTRY: Final = "sasl.jaas.config"
 _BROKERS_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
@@ -89,9 +88,6 @@ def _read_sasl(values: ListenerValues) -> SaslSettings:
     if not mechanisms:
         raise values.error(_MECHANISMS, f"listener {values.listener} needs one of {supported}")
     entries = {name: _entry(values, name) for name in mechanisms}
-    delay_ms, idle_ms = values.integer(_DELAY), values.integer(_IDLE)
-    if 0 < idle_ms <= delay_ms:
-        raise values.error(_DELAY, f"it must be less than {_IDLE}, {idle_ms}")
     accounts = entries[PLAIN].options if PLAIN in entries else {}
     tokens = None
     if OAUTHBEARER in entries:
@@ -104,7 +100,7 @@ def _read_sasl(values: ListenerValues) -> SaslSettings:
             if key.startswith("user_")
         },
         values.integer("sasl.server.max.receive.size"),
-        delay_ms,
+        values.integer(_DELAY),
         {name: max(0, values.of_mechanism(name).integer(_SESSION)) for name in mechanisms},
         tokens,
     )

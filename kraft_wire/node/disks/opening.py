@@ -6,7 +6,7 @@ own empty directory; for a configured node the error names the command to format
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kraft_wire.metadata.directory_ids import RESERVED_DIRECTORIES
 from kraft_wire.metadata.image import MetadataImage
@@ -44,7 +44,14 @@ from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.snapshots.metadata_snapshot import CorruptMetadataSnapshot
 from kraft_wire.wire.message import DecodeLimits
 
-__all__ = ["StartError", "open_directories", "open_quorum", "set_strays_aside", "start_quorum"]
+__all__ = [
+    "OpenDirectories",
+    "StartError",
+    "open_directories",
+    "open_quorum",
+    "set_strays_aside",
+    "start_quorum",
+]
 
 _RESERVE_BYTES: Final = 1 << 20
 """Free bytes reserved for metadata and checkpoints: below them records are refused."""
@@ -56,6 +63,40 @@ class StartError(Exception):
     """The reason why a node cannot start; the text is the whole line for the user."""
 
 
+class OpenDirectories(NamedTuple):
+    """The directories of a node, locked and opened."""
+
+    data: list[LogDirectory]
+    """Those of `log.dirs`, in its order."""
+    metadata: LogDirectory
+    """The one of the metadata log: `metadata.log.dir`, which may be one of them."""
+
+    @property
+    def all(self) -> list[LogDirectory]:
+        """Each directory once, those with data first."""
+        is_among = any(each is self.metadata for each in self.data)
+        return self.data if is_among else [*self.data, self.metadata]
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster that all of them belong to."""
+        assert self.metadata.meta is not None, self.metadata.path
+        return self.metadata.meta.cluster_id
+
+    def close(self, broker_epoch: int) -> None:
+        """Stop cleanly, once the metadata log is closed; checkpoints are of data alone."""
+        for directory in self.all:
+            if directory in self.data:
+                directory.close(broker_epoch=broker_epoch)
+            else:
+                directory.release()
+
+    def release(self) -> None:
+        """Unlock them; nothing is written."""
+        for directory in self.all:
+            directory.release()
+
+
 def open_directories(
     fs: FileSystem,
     config: NodeConfig,
@@ -63,37 +104,39 @@ def open_directories(
     cluster_id: str | None,
     wall_ms: int,
     report: ReportEvent = lambda name, **fields: None,
-) -> list[LogDirectory]:
-    """Lock and open every directory of `log.dirs`; format an embedded node's if it is empty.
+) -> OpenDirectories:
+    """Lock and open every directory of `log.dirs`, and `metadata.log.dir` (KIP-631).
 
-    `cluster_id` is the cluster that the user expects, None for any.
+    An embedded node's are formatted if they are empty. `cluster_id` is the cluster that the user
+    expects, None for any.
     """
-    opened: list[LogDirectory] = []
+    opened: dict[str, LogDirectory] = {}
     try:
-        for path in config.log_dirs:
-            opened.append(_open(fs, path, config.settings.integer("storage.ballast.bytes")))
-        if config.is_embedded and all(each.meta is None for each in opened):
-            _format(fs, config, opened, random_source, cluster_id, wall_ms)
-        _check_identity(config, opened, cluster_id)
-        _check_metadata_place(fs, opened)
-        _complete_identity(fs, opened, random_source)
+        for path in config.all_dirs:
+            opened[path] = _open(fs, path, config.settings.integer("storage.ballast.bytes"))
+        found = [*opened.values()]
+        if config.is_embedded and all(each.meta is None for each in found):
+            _format(fs, config, found, random_source, cluster_id, wall_ms)
+        _check_identity(config, found, cluster_id)
+        _check_metadata_place(fs, found, config.metadata_dir)
+        _complete_identity(fs, found, random_source)
     except StartError:
-        for directory in opened:
+        for directory in opened.values():
             directory.release()
         raise
-    for directory in opened:
+    for directory in found:
         report(
             "log_directory_opened",
             directory=directory.path,
             free_bytes=room(directory)["free_bytes"],
             was_clean=directory.was_clean,
         )
-    return opened
+    return OpenDirectories([opened[path] for path in config.log_dirs], opened[config.metadata_dir])
 
 
 def open_quorum(
     fs: FileSystem,
-    directories: Sequence[LogDirectory],
+    directories: OpenDirectories,
     config: NodeConfig,
     random_source: RandomSource,
     link_ids: Iterator[int],
@@ -101,16 +144,16 @@ def open_quorum(
     decode_limits: DecodeLimits,
     wall_ms: int,
 ) -> RaftIo:
-    """Open the metadata log, which is in the first directory, and the replica over it.
+    """Open the metadata log, and the replica over it.
 
     StartError names the damage and the command that shows more; every lock is released.
     """
-    first = directories[0]
-    assert first.meta is not None, first.path
-    assert first.meta.directory_id is not None, first.path
+    own = directories.metadata
+    assert own.meta is not None, own.path
+    assert own.meta.directory_id is not None, own.path
     try:
-        replica_config = raft_config(config, first.meta.cluster_id, first.meta.directory_id)
-        opened = open_metadata_log(fs, first, config.settings, static_voters(config), wall_ms)
+        replica_config = raft_config(config, own.meta.cluster_id, own.meta.directory_id)
+        opened = open_metadata_log(fs, own, config.settings, static_voters(config), wall_ms)
         replica_config = reachable(replica_config, opened.voters.latest)
         is_alone = len(opened.voters.latest) <= 1
         if config.is_controller and not replica_config.endpoints and not is_alone:
@@ -121,7 +164,7 @@ def open_quorum(
             )
         return RaftIo(
             fs,
-            first,
+            own,
             opened,
             replica_config,
             random_source,
@@ -130,16 +173,14 @@ def open_quorum(
             decode_limits=decode_limits,
         )
     except (StorageError, MetadataFault) as error:
-        _release(directories)
-        raise _metadata_refused(first, error) from error
+        directories.release()
+        raise _metadata_refused(own, error) from error
     except BaseException:
-        _release(directories)
+        directories.release()
         raise
 
 
-def start_quorum(
-    raft: RaftIo, directories: Sequence[LogDirectory], start: Callable[[], None]
-) -> None:
+def start_quorum(raft: RaftIo, directories: OpenDirectories, start: Callable[[], None]) -> None:
     """Run the part of a start in which a quorum of one elects itself and registers.
 
     Errors as `open_quorum`: metadata is first replayed here.
@@ -148,25 +189,20 @@ def start_quorum(
     try:
         start()
     except (StorageError, MetadataFault) as error:
-        _release(directories)
-        raise _metadata_refused(directories[0], error) from error
+        directories.release()
+        raise _metadata_refused(directories.metadata, error) from error
     except BaseException:
-        _release(directories)
+        directories.release()
         raise
     raft.disk.flushes_inline = False
 
 
-def _release(directories: Sequence[LogDirectory]) -> None:
-    for directory in directories:
-        directory.release()
-
-
-def _metadata_refused(first: LogDirectory, error: Exception) -> StartError:
+def _metadata_refused(directory: LogDirectory, error: Exception) -> StartError:
     if not isinstance(error, _DAMAGE):
         return StartError(f"the metadata log cannot be opened: {error}")
     return StartError(
         f"the metadata log is refused: {error}; to show the damage, run: "
-        f"{repair_command(first.path, METADATA_PARTITION)}"
+        f"{repair_command(directory.path, METADATA_PARTITION)}"
     )
 
 
@@ -315,19 +351,20 @@ def _check_identity(
         _check_directory_id(directory, meta, seen)
 
 
-def _check_metadata_place(fs: FileSystem, directories: Sequence[LogDirectory]) -> None:
-    """Refuse a metadata log outside the first directory (Kafka: KafkaRaftServer.initializeLogDirs).
+def _check_metadata_place(
+    fs: FileSystem, directories: Sequence[LogDirectory], metadata_dir: str
+) -> None:
+    """Refuse a metadata log elsewhere (Kafka: KafkaRaftServer.initializeLogDirs).
 
     The entries of `log.dirs` are in another order then, or disks are mounted the other way round:
     the node would begin a new cluster, and every log would be a stray of it.
     """
-    first, *others = directories
-    for directory in others:
+    for directory in directories:
         path = f"{directory.path}/{METADATA_PARTITION}"
-        if fs.exists(path):
+        if directory.path != metadata_dir and fs.exists(path):
             raise StartError(
                 f"Found unexpected metadata location in data directory `{path}` "
-                f"(the configured metadata directory is {first.path})."
+                f"(the configured metadata directory is {metadata_dir})."
             )
 
 

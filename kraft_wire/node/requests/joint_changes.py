@@ -1,6 +1,6 @@
 """Why a broker cannot have the settings that a change would give it (KIP-226).
 
-`DynamicBrokerConfig.validate`: 4.3.1 makes the whole configuration anew, so settings that limit
+`DynamicBrokerConfig.validate`: 4.3.1 makes a whole configuration of it, so settings that limit
 each other are checked as at the start, and then asks the pools of threads. Settings that are wrong
 one by one are the controller's to refuse (`controller.config_rules`).
 """
