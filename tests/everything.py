@@ -53,8 +53,8 @@ REST = " ".join(f"--ignore={path}" for path in (*TIDY_TESTS, *COVERED))
 
 PHASES: dict[str, list[str]] = {
     "checks": ["make", "check", f"ARGS={REPORT}"],
-    "simulated quorums": ["make", "sim", "SEEDS=0:60"],
-    "simulated clusters": ["make", "sim-clusters", "SEEDS=1500:1510"],
+    "simulated quorums": ["make", "sim", "SEEDS=0:40"],
+    "simulated clusters": ["make", "sim-clusters", "SEEDS=1500:1506"],
     "coverage": ["make", "coverage", f"ARGS={REPORT}"],
     "tests": ["make", "test-together", f"ARGS={REST} {REPORT}"],
     "tests that run alone": ["make", "test-alone", f"ARGS={REST} {REPORT}"],

@@ -14,6 +14,7 @@ from enum import Enum, IntEnum
 from typing import Final, Literal, Protocol, TypeAlias
 
 from kraft_wire.frozen import frozen
+from kraft_wire.settings.durations import duration_ms
 
 __all__ = [
     "CONTROLS_AND_BLANK",
@@ -42,9 +43,7 @@ ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 Importance: TypeAlias = Literal["high", "medium", "low"]
 
 
-_DURATION: Final = re.compile(
-    r"by_duration:(?i:P(?=.)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d{0,9})?S)?)?)", re.ASCII
-)
+_BY_DURATION: Final = "by_duration:"
 
 _PAIR_OR_NOTHING: Final = re.compile(r"([0-9]+:[0-9]+)?")
 
@@ -220,7 +219,11 @@ class OffsetReset:
 
     def problem(self, name: str, value: ConfigValue) -> str | None:
         assert isinstance(value, str), value
-        if value in ("latest", "earliest") or _DURATION.fullmatch(value):
+        if value in ("latest", "earliest"):
+            return None
+        is_by_duration = value.startswith(_BY_DURATION)
+        ago_ms = duration_ms(value.removeprefix(_BY_DURATION)) if is_by_duration else None
+        if ago_ms is not None and ago_ms >= 0:
             return None
         return (
             f"Invalid value `{value}` for configuration {name}. The value must be either "

@@ -463,6 +463,23 @@ def test_the_listen_option_leaves_the_controllers_listener() -> None:
     assert [each.advertised_host for each in config.all_listeners] == ["127.0.0.1", "inside"]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "inter.broker.listener.name=A",
+        "security.inter.broker.protocol=SSL",
+        "early.start.listeners=A",
+    ],
+)
+def test_the_listen_option_replaces_what_the_file_says_about_its_listeners(names: str) -> None:
+    protocols = "A:SSL,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    more = f"listener.security.protocol.map={protocols}\n{names}\n"
+    option = ("listeners", Setting("PLAINTEXT://127.0.0.1:0", "--listen"))
+    assert load_config(of_file(more), {}, [option]).listeners[0].name == "PLAINTEXT"
+    with pytest.raises(ConfigError, match=f"{names}: "):
+        load_config(of_file(more), {})
+
+
 def _authorizer(**values: str) -> object:
     keys = {"authorizer.class.name": STANDARD_AUTHORIZER} | {
         key.replace("_", "."): value for key, value in values.items()

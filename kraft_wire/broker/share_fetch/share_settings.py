@@ -4,7 +4,6 @@ KIP-932, KIP-1240. Share partitions read them at each use, so a change acts on t
 or release.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -12,18 +11,16 @@ from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import GROUP_RESOURCE, MetadataImage
 from kraft_wire.settings.definition import ConfigValue
+from kraft_wire.settings.durations import duration_ms
 from kraft_wire.settings.group import GROUP_KEYS
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
 
-__all__ = ["ShareGroupSettings", "ShareSettings", "duration_ms"]
+__all__ = ["ShareGroupSettings", "ShareSettings"]
 
 _GROUPS_MAX: Final = 1_000
 _BY_DURATION: Final = "by_duration:"
 _READ_COMMITTED: Final = "read_committed"
-_DURATION: Final = re.compile(
-    r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d{0,9}))?S)?)?", re.IGNORECASE
-)
 
 
 @frozen(kw_only=True)
@@ -106,13 +103,3 @@ def _own(own: Mapping[str, str], key: str) -> ConfigValue | None:
         return parse_value(GROUP_KEYS[key], text)
     except InvalidConfigValue:
         return None
-
-
-def duration_ms(text: str) -> int:
-    """Return an ISO-8601 duration of days and less, which a setting's check has accepted."""
-    found = _DURATION.fullmatch(text)
-    assert found is not None, text
-    days, hours, minutes, seconds, fraction = found.groups()
-    whole_s = (int(days or 0) * 24 + int(hours or 0)) * 3_600
-    whole_s += int(minutes or 0) * 60 + int(seconds or 0)
-    return whole_s * 1_000 + int((fraction or "").ljust(3, "0")[:3])

@@ -7,7 +7,6 @@ to the log's start or end.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from kraft_wire.cli.consume.start import Start, start_offsets, timestamp_ms
 from kraft_wire.cli.output import WrongInput
@@ -18,13 +17,9 @@ from kraft_wire.client.cluster import (
     ClusterRefused,
 )
 from kraft_wire.model import TopicPartition
+from kraft_wire.settings.durations import duration_ms
 
 __all__ = ["Target", "new_offsets", "partitions_to_reset", "read_target"]
-
-_DURATION: Final = re.compile(
-    r"P(?=.)(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,9}))?S)?)?"
-)
-_UNITS_MS: Final = (86_400_000, 3_600_000, 60_000, 1_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +59,10 @@ def read_target(chosen: Mapping[str, object], now_ms: int) -> Target:
 
 
 def _duration_ms(text: str) -> int:
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    ago_ms = duration_ms(text)
+    if ago_ms is None:
         raise WrongInput(f'"{text}" is not an ISO 8601 duration such as P1D or PT2H30M')
-    *whole, fraction = found.groups()
-    numbers = [int(each or 0) for each in whole]
-    part_ms = int((fraction or "").ljust(3, "0")[:3])
-    return sum(number * unit for number, unit in zip(numbers, _UNITS_MS, strict=True)) + part_ms
+    return ago_ms
 
 
 def partitions_to_reset(

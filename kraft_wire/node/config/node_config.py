@@ -21,6 +21,7 @@ from kraft_wire.node.config.authorizer import (
 )
 from kraft_wire.node.config.directories import metadata_log_dir, read_log_dirs
 from kraft_wire.node.config.group_bounds import check_groups
+from kraft_wire.node.config.listener_endpoints import BETWEEN_NAME, BETWEEN_PROTOCOL
 from kraft_wire.node.config.listener_values import ListenerValues
 from kraft_wire.node.config.listeners import (
     Listener,
@@ -78,6 +79,7 @@ _EMBEDDED: Final = {
     "group.initial.rebalance.delay.ms": "0",
 }
 LISTEN_OPTION: Final = "--listen"
+_NAMES_OF_LISTENERS: Final = (BETWEEN_NAME, BETWEEN_PROTOCOL, "early.start.listeners")
 
 
 @frozen
@@ -238,6 +240,9 @@ def _keep_controllers(merged: dict[str, Setting], file: Mapping[str, Setting]) -
             merged[key] = Setting(",".join([option, *kept]), place)
         else:
             merged.pop(key, None)
+    for key in _NAMES_OF_LISTENERS:
+        if key in file and merged[key] == file[key]:
+            del merged[key]  # it may name one that was replaced
 
 
 def _texts(entries: Mapping[str, Setting], key: str) -> list[str]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.broker.share_fetch.share_settings import ShareSettings, duration_ms
+from kraft_wire.broker.share_fetch.share_settings import ShareSettings
 from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.settings.node_settings import NodeSettings
 
@@ -65,35 +62,6 @@ def test_a_change_of_the_metadata_or_of_the_brokers_settings_counts_at_once() ->
     assert settings.of("g").record_lock_duration_ms == 26_000
     del brokers[0]
     assert settings.of("g").record_lock_duration_ms == 26_500
-
-
-NUMBERS = st.integers(0, 999)
-
-
-@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.integers(0, 999))
-def test_a_duration_is_the_sum_of_its_parts(
-    days: int, hours: int, minutes: int, seconds: int, millis: int
-) -> None:
-    """`Duration.parse` of Java for what a group's reset may be; Python's own sum."""
-    expected = timedelta(
-        days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=millis
-    )
-    text = f"P{days}DT{hours}H{minutes}M{seconds}.{millis:03}S"
-    assert duration_ms(text) == expected // timedelta(milliseconds=1)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("PT1M", 60_000),
-        ("P1D", 86_400_000),
-        ("PT0.5S", 500),
-        ("pt2h", 7_200_000),
-        ("PT1.0009S", 1_000),
-    ],
-)
-def test_parts_that_are_not_there_are_0(text: str, expected: int) -> None:
-    assert duration_ms(text) == expected
 
 
 @pytest.mark.parametrize("text", ["many", "", "1", "99999999999"])
