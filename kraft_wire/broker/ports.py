@@ -55,6 +55,11 @@ class LogReadView(Protocol):
         ...
 
     @property
+    def first_offset(self) -> Offset:
+        """Offset of the first batch, which may be below the requested one."""
+        ...
+
+    @property
     def first_batch_is_larger(self) -> bool:
         """Whether there is a batch, which is not returned because it is beyond the size asked."""
         ...

@@ -210,3 +210,68 @@ def test_negative_size_of_a_partition_is_an_unexpected_error(
     assert [size(each) > 0 for each in found] == [False, True]
     (found_at_end,) = partitions(ask(leading, at_end))
     assert (found_at_end.error_code, size(found_at_end)) == (E.NONE, 0)
+
+
+@pytest.mark.parametrize("limit", [-1, -100])
+@pytest.mark.parametrize("offset", [2, 9, 0])
+def test_negative_size_of_the_answer_concerns_its_first_partition_only(
+    leading: Leading, limit: int, offset: int
+) -> None:
+    """`ReplicaManager.readFromLog` of 4.3.1: behind a partition 0 bytes are left at least."""
+    first, second = partitions(ask(leading, asked(0, offset), asked(1), max_bytes=limit))
+    expected = {2: E.NONE, 9: E.OFFSET_OUT_OF_RANGE, 0: E.UNKNOWN_SERVER_ERROR}[offset]
+    assert (first.error_code, second.error_code) == (expected, E.NONE)
+    assert size(second) > 0  # the first batch of the answer whatever its size
+
+
+@pytest.mark.parametrize("version", [4, 5, 6, 12, 13])
+def test_clients_that_do_not_know_failed_disks_ask_for_the_leader(
+    leading: Leading, version: int
+) -> None:
+    """`KafkaApis.handleFetchRequest` of 4.3.1, `maybeDownConvertStorageError`."""
+    leading.partition().offline = True
+    failed, sound = partitions(ask(leading, asked(0), asked(1), version=version))
+    known = E.NOT_LEADER_OR_FOLLOWER if version < 6 else E.KAFKA_STORAGE_ERROR
+    assert (failed.error_code, sound.error_code) == (known, E.NONE)
+
+
+def test_failed_disk_counts_before_another_topic_of_the_name(leading: Leading) -> None:
+    """`ReplicaManager.getPartitionOrError` of 4.3.1 does not look into an offline partition."""
+    partition = leading.partition()
+    partition.topic_id = UNKNOWN_ID  # that of the topic which had the name before
+    codes = []
+    for partition.offline in (False, True):
+        (answer,) = partitions(ask(leading, asked(0, 9, 2), version=13))
+        codes.append(answer.error_code)
+    assert codes == [E.INCONSISTENT_TOPIC_ID, E.KAFKA_STORAGE_ERROR]
+
+
+@pytest.mark.parametrize("version", [4, 12, 18])
+def test_isolation_counts_for_consumers_only(leading: Leading, version: int) -> None:
+    """`FetchIsolation.of` of 4.3.1: replica -3 is the copy of a replica that moves."""
+    transactional: list[object] = []
+    for replica_id in (-1, -2, -3, -4):
+        by_id = version >= FIRST_BY_ID
+        fields: dict[str, Any] = {"replica_id": replica_id}
+        if by_id:
+            fields = {"replica_state": ReplicaState(replica_id=replica_id)}
+        (answer,) = partitions(ask(leading, asked(0), version=version, isolation_level=1, **fields))
+        assert answer.high_watermark == 2
+        transactional.append(answer.aborted_transactions)
+    assert transactional == [[], [], None, []]
+
+
+def test_followers_get_refused_partitions_in_the_order_of_their_request() -> None:
+    """`KafkaApis.handleFetchRequest` of 4.3.1: unknown ids come first for consumers only."""
+    leading = Leading(partition_image(0, replicas=(1, 2)))
+    topics = [
+        FetchTopic(topic_id=id_of(TOPIC), partitions=[asked(9)]),
+        FetchTopic(topic_id=UNKNOWN_ID, partitions=[asked(0)]),
+    ]
+    orders = []
+    for state in (ReplicaState(replica_id=2, replica_epoch=12), ReplicaState(replica_id=-1)):
+        request = FetchRequest(topics=topics, session_epoch=-1, replica_state=state)
+        response = handle(leading.broker, leading.context(18), request)
+        assert isinstance(response, FetchResponse), response
+        orders.append([topic.topic_id for topic in response.responses])
+    assert orders == [[id_of(TOPIC), UNKNOWN_ID], [UNKNOWN_ID, id_of(TOPIC)]]

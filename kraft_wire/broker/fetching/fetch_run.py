@@ -54,8 +54,12 @@ _FIRST_LEADER_VERSION: Final = 16
 _FIRST_READING_FROM_FOLLOWERS_VERSION: Final = 11
 # Non-obvious 11: sessions keep this order.
 _UNKNOWN_ERRORS: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-"""Listed after all partitions that were read, ids before partitions, which is Kafka's order."""
+"""Listed after all partitions that were read; for a consumer ids before partitions, as in Kafka."""
 _LENGTH_BYTES: Final = 4
+_STORAGE_ERROR: Final = ErrorCode.KAFKA_STORAGE_ERROR
+_FIRST_STORAGE_ERROR_VERSION: Final = 6
+_FUTURE_REPLICA: Final = -3
+"""The copy of a moving replica: neither a consumer, whose isolation counts, nor a follower."""
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -97,6 +101,7 @@ class FetchRun:
         "quota",
         "rack",
         "read_bytes",
+        "read_from",
         "replica_epoch",
         "replica_id",
         "unfit_bytes",
@@ -118,7 +123,11 @@ class FetchRun:
         self.replica_id = replica_id
         self.replica_epoch = replica_epoch
         self.is_follower = is_follower = replica_id >= 0
-        self.is_committed_only = request.isolation_level == _READ_COMMITTED and not is_follower
+        self.is_committed_only = (
+            request.isolation_level == _READ_COMMITTED
+            and not is_follower
+            and replica_id != _FUTURE_REPLICA
+        )
         allowed_bytes = broker.settings.fetch_max_bytes
         max_bytes = request.max_bytes if request.max_bytes < allowed_bytes else allowed_bytes
         self.quota = quota = None if is_follower else broker.fetch_quota
@@ -133,6 +142,8 @@ class FetchRun:
         self.rack = ""
         """The consumer's, where the leader may send it to a follower in it."""
         self.read_bytes = 0
+        self.read_from = 0
+        """The offset at which the batch begins that has the fetch offset of the last reading."""
         self.unfit_bytes = 0
         """Room that was left for batches that are there and larger."""
         self.nowhere: dict[PartitionKey, ReadResult] = {}
@@ -199,6 +210,8 @@ class FetchRun:
                 size = records_size_bytes(data)
                 self.read_bytes += size
                 left = left - size if size < left else 0
+            elif left < 0:
+                left = 0  # as in Kafka: a negative maximum is one of the first partition only
         self.is_first = False
         return results
 
@@ -210,6 +223,8 @@ class FetchRun:
         if partition is None:
             missing = no_replica_error(self.broker.image, wanted.topic, params.partition)
             return self._error(wanted, missing)
+        if partition.offline:
+            return self._error(wanted, _STORAGE_ERROR)
         if wanted.topic_id not in (ZERO_UUID, partition.topic_id):
             # A session keeps the name of a topic that was deleted and created again meanwhile.
             # Non-obvious 2: the name may be that of a topic that was created again.
@@ -252,6 +267,7 @@ class FetchRun:
         if throttle is not None and self._must_wait(throttle, partition):
             # Nothing is read, so an old segment is no reason either to answer before the deadline.
             upper_bound = Offset(wanted.params.fetch_offset)
+        self.read_from = wanted.params.fetch_offset
         data = self._records(wanted, partition, left, upper_bound)
         if self.is_first and data.error_code == _NO_ERROR:
             leading = self.broker.replicas.leading
@@ -259,6 +275,8 @@ class FetchRun:
             error = leading.fetched(
                 partition,
                 wanted,
+                # A follower that asks from inside a batch does not have that batch.
+                min(wanted.params.fetch_offset, self.read_from),
                 self.replica_id,
                 self.replica_epoch,
                 end_offset,
@@ -333,8 +351,6 @@ class FetchRun:
         )
 
     def _access_error(self, partition: Partition, current_leader_epoch: int) -> ErrorCode:
-        if partition.offline:
-            return ErrorCode.KAFKA_STORAGE_ERROR
         if current_leader_epoch >= 0:
             fenced = partition.check_leader_epoch(current_leader_epoch)
             if fenced is not _NO_ERROR:
@@ -382,7 +398,7 @@ class FetchRun:
                     upper_bound=upper_bound,
                     min_one_batch=self.read_bytes == 0,
                 )
-                records = read.records
+                records, self.read_from = read.records, read.first_offset
                 self.must_answer |= read.is_older
                 if read.first_batch_is_larger and max_bytes:
                     self.unfit_bytes += max_bytes
@@ -391,7 +407,7 @@ class FetchRun:
                     aborted = _aborted(partition, params, read)
             except StorageError as error:
                 partition.failed(error)
-                return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+                return self._error(wanted, _STORAGE_ERROR)
         data = new(PartitionData)  # its constructor takes three times as long by keywords
         data.partition_index, data.error_code = params.partition, _NO_ERROR
         data.high_watermark, data.last_stable_offset = high_watermark, last_stable_offset
@@ -407,6 +423,9 @@ class FetchRun:
         # that was deleted meanwhile does.
         is_nowhere = self.is_first and error in _UNKNOWN_ERRORS
         self.must_answer |= not is_nowhere
+        version = self.context.api_version
+        if error is _STORAGE_ERROR and version < _FIRST_STORAGE_ERROR_VERSION:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # older clients do not retry the other
         return PartitionData(
             partition_index=wanted.partition,
             error_code=error,
@@ -420,7 +439,10 @@ class FetchRun:
     def response(self, results: list[ReadResult], now_ms: int) -> FetchResponse:
         """Make the answer, with the leaders that a client in the wrong place needs."""
         if self.nowhere:
-            results = results + sorted(self.nowhere.values(), key=_is_named)
+            nowhere = self.nowhere.values()
+            results = results + (
+                list(nowhere) if self.is_follower else sorted(nowhere, key=_is_named)
+            )
         quota = self.quota
         throttle_ms = 0 if quota is None else self._throttle_ms(quota, results, now_ms)
         if throttle_ms > 0:

@@ -139,31 +139,33 @@ class LeaderSide:
         self,
         partition: Partition,
         wanted: WantedPartition,
+        fetch_offset: int,
         replica_id: int,
         broker_epoch: int,
         leader_end_offset: int,
         now_ms: int,
     ) -> ErrorCode:
-        """Record a follower's fetch that was read without an error.
+        """Record a follower's fetch that was read without an error; its log ends at `fetch_offset`.
 
         NOT_LEADER_OR_FOLLOWER for a fetch that does not count for the broker's log: the broker is
         not registered, or the epoch is that of another incarnation (KIP-903).
         """
         leadership = partition.leadership
         assert leadership is not None, partition.topic_partition
+        assert 0 <= fetch_offset <= wanted.params.fetch_offset, (fetch_offset, wanted.params)
         follower, params = leadership.followers[replica_id], wanted.params
         wanted.follower = follower
         if not self.registered_brokers.is_known_sender(replica_id, broker_epoch):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         before = (follower.log_end_offset, follower.log_start_offset)
         follower.fetched(
-            params.fetch_offset, params.log_start_offset, leader_end_offset, broker_epoch, now_ms
+            fetch_offset, params.log_start_offset, leader_end_offset, broker_epoch, now_ms
         )
         change = leadership.wanted_expansion(follower, partition.log.high_watermark)
         if change is not None:
             self.isr_changes.submit(partition, change)
             self.isr_changes.send(now_ms)
-        if params.fetch_offset != before[0]:
+        if fetch_offset != before[0]:
             self.advance(partition, now_ms)
         if params.log_start_offset != before[1]:
             self._env.deletions.check(partition)

@@ -14,14 +14,15 @@ TWO = partition_image(0, replicas=(1, 2))
 
 def test_records_are_committed_when_the_slowest_member_of_the_isr_has_them() -> None:
     leading = Leading(THREE)
-    waiting = leading.produce(4)
+    leading.produce(3)
+    waiting = leading.produce()
     leading.fetch(4, replica=2)
     assert (leading.high_watermark, waiting.is_parked) == (0, True)
     leading.fetch(3, replica=3)
     assert (leading.high_watermark, waiting.is_parked) == (3, True)
     leading.fetch(4, replica=3)
     assert leading.high_watermark == 4
-    assert (waiting.produced.error_code, waiting.produced.base_offset) == (E.NONE, 0)
+    assert (waiting.produced.error_code, waiting.produced.base_offset) == (E.NONE, 3)
 
 
 def test_acks_of_one_do_not_wait_for_followers() -> None:
@@ -55,7 +56,8 @@ def test_a_new_leader_commits_from_the_checkpoint_on_and_only_what_it_has_heard(
 def test_what_a_follower_said_under_an_earlier_epoch_commits_nothing() -> None:
     """It may have followed another leader since then, and cut its log."""
     leading = Leading(THREE)
-    leading.produce(4)
+    leading.produce()
+    leading.produce(3)
     leading.fetch(4, replica=2)
     leading.change(leader_epoch=2)
     leading.fetch(4, replica=3)
@@ -340,3 +342,15 @@ def test_a_change_of_one_partition_does_not_touch_the_others_of_its_topic(
     assert lost.leadership is not None
     leading.change(2, isr=(1,))
     assert lost.leadership is None, "one that is lost is looked at"
+
+
+@pytest.mark.parametrize(("offset", "committed"), [(2, 2), (3, 2), (4, 2), (5, 5), (6, 5), (7, 7)])
+def test_a_follower_that_asks_from_inside_a_batch_does_not_have_it(
+    offset: int, committed: int
+) -> None:
+    """`LogSegment.read` of 4.3.1 returns the batch's first offset, which `Partition` counts."""
+    leading = Leading(partition_image(0, replicas=(1, 2)))
+    for count in (2, 3, 2):
+        leading.produce(count, acks=1)
+    leading.fetch(offset)
+    assert leading.high_watermark == committed
