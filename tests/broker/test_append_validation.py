@@ -5,6 +5,7 @@ probes ask it); here every rule is broken alone, in milliseconds.
 """
 
 import struct
+from random import Random
 
 import pytest
 
@@ -13,6 +14,7 @@ from kraft_wire.broker.producing.append_validation import AppendOrigin
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.records.batch_builder import build_batch
@@ -257,3 +259,83 @@ def test_a_batch_of_creation_times_is_stored_as_one(bits: int) -> None:
     assert struct.unpack_from(">h", stored, 21) == (0,)
     assert struct.unpack_from(">q", stored, 35) == (WALL_MS,)
     assert struct.unpack_from(">I", stored, 17) == (crc32c(stored[21:]),)
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "snappy"])
+def test_batch_that_grows_in_the_codec_of_its_topic_must_fit_again(codec: str) -> None:
+    """`UnifiedLog.append` of 4.3.1 compares a batch that it has written anew once more."""
+    value = bytes(Random(1).choices(b"ab", k=1_500))
+    small = bytes(build_batch([Record(b"k", value)], compression=Compression.GZIP))
+    assert len(small) < 500
+    for limit, error in ((500, E.MESSAGE_TOO_LARGE), (2_000, E.NONE)):
+        target = partition(compression_type=codec, max_message_bytes=limit)
+        result = produced(target, small)
+        assert (result.error, target.log_end_offset) == (error, int(error is E.NONE))
+    assert produced(partition(max_message_bytes=500), small).error is E.NONE  # as it came
+
+
+def stamped(*, codec: Compression = Compression.NONE, largest: int = WALL_MS) -> bytearray:
+    """Two records with append times, which only a broker may set."""
+    data = build_batch([Record(b"k", b"v"), Record(None, None)], compression=codec)
+    struct.pack_into(">q", data, 35, largest)
+    return with_head(data, ">h", 21, 0x08 | int(codec))
+
+
+@pytest.mark.parametrize(
+    ("codec", "shown"),
+    [
+        (Compression.NONE, ["Default{}key=1 bytes, value=1", "Default{}key=0 bytes, value=0"]),
+        (
+            Compression.GZIP,
+            ["PartialDefault{}key=1 bytes, value=1", "PartialDefault{}key=-1 bytes, value=-1"],
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "largest"), [("LogAppendTime", WALL_MS), ("LogAppendTime", -1), ("CreateTime", -1)]
+)
+def test_producers_must_not_set_append_times(
+    codec: Compression, shown: list[str], kind: str, largest: int
+) -> None:
+    """`LogValidator.validateTimestamp` of 4.3.1."""
+    target = partition(message_timestamp_type=kind)
+    result = produced(target, stamped(codec=codec, largest=largest))
+    assert (result.error, target.log_end_offset) == (E.INVALID_TIMESTAMP, 0)
+    assert [each.message for each in result.record_errors] == [
+        f"Invalid timestamp type in message "
+        f"{each.format(f'Record(offset={offset}, timestamp={largest}, ')} bytes). "
+        "Producer should not set timestamp type to LogAppendTime."
+        for offset, each in enumerate(shown)
+    ]
+
+
+@pytest.mark.parametrize("largest", [WALL_MS, WALL_MS + 9 * HOUR_MS, -2])
+def test_append_times_of_a_producer_are_its_records_times(largest: int) -> None:
+    """As the range allows: the largest time of the header is that of each record."""
+    target = partition(message_timestamp_after_max_ms=HOUR_MS)
+    result = produced(target, stamped(largest=largest))
+    if largest > WALL_MS + HOUR_MS:
+        assert result.error is E.INVALID_TIMESTAMP
+        assert [f"Timestamp {largest} of" in each.message for each in result.record_errors]
+        return
+    assert result.error is E.NONE
+    (stored,) = contents(target.log)  # type: ignore[arg-type]  # it is a log
+    assert struct.unpack_from(">h", stored, 21) == (0,)
+    assert struct.unpack_from(">q", stored, 35) == (max(largest, -1),)
+
+
+def test_each_record_has_the_error_of_its_key_or_of_its_time() -> None:
+    """`LogValidator.validateRecord` of 4.3.1; one wrong time names the error of the batch."""
+    target = partition(cleanup_policy=("compact",), message_timestamp_before_max_ms=HOUR_MS)
+    old = WALL_MS - 2 * HOUR_MS
+    records = [
+        Record(key, b"v", timestamp=time_ms)
+        for key, time_ms in ((b"k", WALL_MS), (None, old), (b"k", old), (None, WALL_MS))
+    ]
+    result = produced(target, build_batch(records))
+    assert result.error is E.INVALID_TIMESTAMP
+    assert [each.batch_index for each in result.record_errors] == [1, 2, 3]
+    assert ["without key" in each.message for each in result.record_errors] == [True, False, True]
+    assert result.error_message == "One or more records have been rejected due to invalid timestamp"
+    keys_only = produced(target, build_batch([records[0], records[1], records[3]]))
+    assert keys_only.error is E.INVALID_RECORD

@@ -138,3 +138,20 @@ def test_batch_without_a_size_closes_the_connection_where_no_answer_is_wanted(
     """`ProduceRequest.getErrorResponse` has none for acks 0, and so the connection is closed."""
     assert send(leading, data(1), data(0, b"\0" * 61), acks=0) is CLOSE
     assert [leading.partition(number).log_end_offset for number in (0, 1)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("index", "records"),
+    [(0, TRANSACTIONAL + TRANSACTIONAL), (3, TRANSACTIONAL), (9, TRANSACTIONAL)],
+)
+@pytest.mark.parametrize("version", [3, 12, 13])
+def test_missing_transactional_id_counts_before_everything_but_a_batch_without_a_size(
+    leading: Leading, index: int, records: bytearray, version: int
+) -> None:
+    """`KafkaApis.handleProduceRequest` of 4.3.1 calls `hasTransactionalRecords` first."""
+    refused = [(index, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1)]
+    assert answered(send(leading, data(index, records), version=version, acks=2)) == refused
+    assert send(leading, data(index, records), version=version, acks=0) is CLOSE
+    plain = answered(send(leading, data(index, batch() + batch()), version=version))
+    assert plain[0][1] != E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert leading.partition().log_end_offset == 0

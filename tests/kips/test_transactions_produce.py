@@ -52,6 +52,16 @@ def test_a_request_of_two_producers_is_refused_for_all(broker: Transactional) ->
     assert broker.partition().log_end_offset == 0
 
 
+def test_the_producer_of_a_partition_that_does_not_exist_does_not_count(
+    broker: Transactional,
+) -> None:
+    """`ReplicaManager.handleProduceAppend` of 4.3.1 gets existing partitions only."""
+    sent = broker.send_batches({0: transactional(), 9: transactional(producer_id=11)})
+    (question,) = broker.questions()
+    broker.respond([question])
+    assert errors_of(sent) == [E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]
+
+
 @pytest.mark.parametrize(
     ("version", "is_verify_only"), [(3, True), (11, True), (12, False), (13, False)]
 )

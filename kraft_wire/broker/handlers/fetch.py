@@ -52,8 +52,9 @@ def handle(
     UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH (without an epoch
     NOT_LEADER_OR_FOLLOWER) of a node without a replica, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER
     of a broker that is not registered, or was before. Below version 6 KAFKA_STORAGE_ERROR is
-    NOT_LEADER_OR_FOLLOWER. A parked fetch is read again from the top when a partition of it grows. UNKNOWN_SERVER_ERROR is what Kafka answers to an isolation level
-    that does not exist, where a partition of the fetch does.
+    NOT_LEADER_OR_FOLLOWER. A parked fetch is read again from the top when a partition of it grows.
+    UNKNOWN_SERVER_ERROR is what Kafka answers to an isolation level that does not exist, where a
+    partition of the fetch does.
     """
     replica_id, replica_epoch = _replica(request, context.api_version)
     is_follower = replica_id >= 0

@@ -114,6 +114,8 @@ def _append_all(
                 uncommitted.append((partition, Offset(result.last_offset + 1), answer))
             answers.append(answer)
         topics.append(_topic_answer(topic, answers))
+    if failed and verified is None and _lacks_transactional_id(requested, answer):
+        return _refused(request, requested, _NO_TRANSACTIONAL_ID)
     if request.acks == 0:
         return CLOSE if failed else NO_REPLY
     response = _response(topics)
@@ -121,6 +123,17 @@ def _append_all(
         _name_leaders(broker, context, response)
     waiting = _unfinished(uncommitted, request.acks) if uncommitted else None
     return _park(broker, context, request, response, waiting) if waiting else response
+
+
+def _lacks_transactional_id(
+    requested: list[TopicProduceData], answer: PartitionProduceResponse
+) -> bool:
+    """Whether a request of one partition is refused for its transactional batch, nothing else.
+
+    As in Kafka, only a batch without size or format is refused before. Requests of several
+    partitions have been checked.
+    """
+    return answer.error_code != ErrorCode.CORRUPT_MESSAGE and _has_transactional(requested)
 
 
 def _missing(broker: Broker, name: str | None, data: PartitionProduceData) -> AppendResult:
@@ -149,7 +162,7 @@ def _merged(topics: list[TopicProduceData]) -> list[TopicProduceData]:
 
 
 def _has_transactional(topics: list[TopicProduceData]) -> bool:
-    """Whether a request of several partitions has a transactional batch."""
+    """Whether the first batch of a partition is transactional."""
     from kraft_wire.broker.producing.transactional_produce import is_transactional
 
     return is_transactional(topics)

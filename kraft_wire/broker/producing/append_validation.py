@@ -25,6 +25,7 @@ from kraft_wire.wire.records.corruption import (
     DecompressedTooLarge,
     InvalidRecord,
 )
+from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import (
     CODEC_MASK,
     CONTROL_BIT,
@@ -127,21 +128,17 @@ def check_batch(
         raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
     except CorruptRecordBatch as corrupt:
         raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
-    if has_null_key and limits.is_compacted:
-        _refuse_null_keys(batch, name)
+    is_stamped = bool(batch.attributes & LOG_APPEND_TIME_BIT)
+    if is_stamped or (has_null_key and limits.is_compacted):
+        _refuse_records(batch, name, limits, wall_ms)
     if limits.message_timestamp_type == "CreateTime":
         oldest, latest = batch.base_timestamp + delta_min, batch.base_timestamp + delta_max
         low = wall_ms - limits.message_timestamp_before_max_ms
-        high = wall_ms + limits.message_timestamp_after_max_ms
-        if oldest < low or latest > high:
-            _refuse_timestamps(batch, low, high)
+        if oldest < low or latest > wall_ms + limits.message_timestamp_after_max_ms:
+            _refuse_records(batch, name, limits, wall_ms)
         largest = latest if latest > _NO_TIMESTAMP else _NO_TIMESTAMP
         is_below_base = delta_min < 0 == delta_max and not _begins_at_base_time(body, begin)
-        if (
-            is_below_base
-            or batch.max_timestamp != largest
-            or batch.attributes & LOG_APPEND_TIME_BIT
-        ):
+        if is_below_base or batch.max_timestamp != largest or is_stamped:
             _correct_times(batch)
 
 
@@ -154,8 +151,8 @@ def assigned(
 ) -> RecordBatch:
     """Return a batch in its final form: codec, offset, leader epoch, append time.
 
-    Patches the batch's own bytes if the codec stays. Errors (`AppendRejected`):
-    RECORD_LIST_TOO_LARGE.
+    Patches the batch's own bytes if the codec stays. Errors (`AppendRejected`): MESSAGE_TOO_LARGE
+    (in another codec than it came in), RECORD_LIST_TOO_LARGE.
     """
     if limits.compression_type != "producer" and not batch.attributes & CONTROL_BIT:
         batch = _recompressed(batch, limits)
@@ -243,38 +240,72 @@ def _body(batch: RecordBatch, limits: DecompressionLimits) -> tuple[bytes | memo
     return view.tobytes() if len(view) < _COPIED_BYTES_MAX else view, HEADER_BYTES
 
 
-def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:
-    reason = f"Compacted topic cannot accept message without key in topic partition {name}"
-    errors = [
-        RecordError(index, reason)
-        for index, record in enumerate(batch.records(STORED_LIMITS))
-        if record.key is None
-    ]
+def _refuse_records(
+    batch: RecordBatch, name: TopicPartition, limits: TopicLimits, wall_ms: int
+) -> None:
+    """Refuse a batch that has records without a key, or with times that are not allowed.
+
+    Each record has one error at most, that of its key first. One wrong time makes the error of the
+    batch INVALID_TIMESTAMP.
+    """
+    errors: list[RecordError] = []
+    has_wrong_time = False
+    for index, record in enumerate(batch.records(STORED_LIMITS)):
+        if limits.is_compacted and record.key is None:
+            reason = "Compacted topic cannot accept message without key in topic partition"
+            errors.append(RecordError(index, f"{reason} {name}"))
+        elif (wrong_time := _wrong_time(batch, record, limits, wall_ms)) is not None:
+            errors.append(RecordError(index, wrong_time))
+            has_wrong_time = True
+    if has_wrong_time:
+        message = "One or more records have been rejected due to invalid timestamp"
+        raise AppendRejected(ErrorCode.INVALID_TIMESTAMP, message, tuple(errors))
+    if errors:
+        raise AppendRejected(ErrorCode.INVALID_RECORD, _shown(errors), tuple(errors))
+
+
+def _wrong_time(
+    batch: RecordBatch, record: Record, limits: TopicLimits, wall_ms: int
+) -> str | None:
+    """Return why a record's time is refused: too far in the past or the future (KIP-937).
+
+    And append times, which only a broker may set: a batch that has them gives all its records the
+    largest time of its header, so that the range is checked where there is one.
+    """
+    if limits.message_timestamp_type == "CreateTime" and record.timestamp != _NO_TIMESTAMP:
+        low = wall_ms - limits.message_timestamp_before_max_ms
+        high = wall_ms + limits.message_timestamp_after_max_ms
+        if low <= record.timestamp <= high:
+            return None
+        return (
+            f"Timestamp {record.timestamp} of message with offset {record.offset} is out of "
+            f"range. The timestamp should be within [{low}, {high}]"
+        )
+    if not batch.attributes & LOG_APPEND_TIME_BIT:
+        return None
+    # A batch that keeps its codec is read without keys and values, and so shown by their lengths.
+    is_kept = limits.compression_type == "producer" or not _is_recompressed(batch, limits)
+    kind = "PartialDefaultRecord" if batch.is_compressed and is_kept else "DefaultRecord"
+    null_bytes = -1 if kind == "PartialDefaultRecord" else 0
+    key_bytes = null_bytes if record.key is None else len(record.key)
+    value_bytes = null_bytes if record.value is None else len(record.value)
+    return (
+        f"Invalid timestamp type in message {kind}(offset={record.offset}, "
+        f"timestamp={record.timestamp}, key={key_bytes} bytes, value={value_bytes} bytes). "
+        "Producer should not set timestamp type to LogAppendTime."
+    )
+
+
+def _shown(errors: list[RecordError]) -> str:
+    """Return the message of a batch with refused records."""
     shown = ", ".join(
         f"RecordError(batchIndex={error.batch_index}, message='{error.message}')"
         for error in errors[:_SHOWN_ERRORS]
     )
-    message = (
+    return (
         f"One or more records have been rejected due to {len(errors)} record errors in total, and "
         f"only showing the first three errors at most: [{shown}]"
     )
-    raise AppendRejected(ErrorCode.INVALID_RECORD, message, tuple(errors))
-
-
-def _refuse_timestamps(batch: RecordBatch, low: int, high: int) -> None:
-    """Refuse records that are too far in the past or in the future (KIP-937)."""
-    errors = tuple(
-        RecordError(
-            index,
-            f"Timestamp {record.timestamp} of message with offset {record.offset} is out of "
-            f"range. The timestamp should be within [{low}, {high}]",
-        )
-        for index, record in enumerate(batch.records(STORED_LIMITS))
-        if record.timestamp != _NO_TIMESTAMP and not low <= record.timestamp <= high
-    )
-    if errors:
-        message = "One or more records have been rejected due to invalid timestamp"
-        raise AppendRejected(ErrorCode.INVALID_TIMESTAMP, message, errors)
 
 
 def _begins_at_base_time(body: bytes | memoryview, begin: int) -> bool:
@@ -301,9 +332,17 @@ def _take_over_times(batch: RecordBatch) -> None:
     batch.max_timestamp = patched.max_timestamp
 
 
+def _is_recompressed(batch: RecordBatch, limits: TopicLimits) -> bool:
+    """Return whether the topic demands another codec than the batch has."""
+    return _CODECS[limits.compression_type] != batch.compression
+
+
 def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
-    """Rebuild a batch in the codec that the topic demands; everything else stays."""
-    if _CODECS[limits.compression_type] == batch.compression:
+    """Rebuild a batch in the codec that the topic demands; everything else stays.
+
+    It may be larger than it came, and than the topic allows: MESSAGE_TOO_LARGE.
+    """
+    if not _is_recompressed(batch, limits):
         return batch
     rebuilt = build_batch(
         batch.records(STORED_LIMITS),
@@ -314,4 +353,10 @@ def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
         base_sequence=batch.base_sequence,
         is_transactional=batch.is_transactional,
     )
+    if len(rebuilt) > limits.max_message_bytes:
+        raise AppendRejected(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"Message batch size is {len(rebuilt)} bytes in append, which exceeds the maximum "
+            f"configured size of {limits.max_message_bytes}.",
+        )
     return parse_batches(memoryview(rebuilt))[0]

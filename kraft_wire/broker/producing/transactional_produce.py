@@ -11,7 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kraft_wire.broker.context import PARKED, RequestContext, Withheld
-from kraft_wire.broker.metadata.metadata_cache import ADMIN_CLIENT, INTERNAL_TOPICS
+from kraft_wire.broker.metadata.metadata_cache import (
+    ADMIN_CLIENT,
+    INTERNAL_TOPICS,
+    no_replica_error,
+)
 from kraft_wire.broker.partition import AppendResult
 from kraft_wire.broker.producing.append_validation import AppendRejected
 from kraft_wire.broker.producing.produced_batch import produced_batch
@@ -42,6 +46,7 @@ Verified: TypeAlias = Mapping[tuple[str, int], Verification | AppendResult]
 """Per partition the verification for its append, or the answer of a refused one."""
 
 _FIRST_IMPLICIT_VERSION: Final = 12
+_UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _MAGIC_AT: Final = 16
 _ATTRIBUTES_AT: Final = 22
 """The low byte, which has every bit that is in use."""
@@ -64,7 +69,7 @@ def is_transactional(topics: Sequence[TopicProduceData]) -> bool:
 def transactional_batches(
     broker: "Broker", context: RequestContext, topics: Sequence[TopicProduceData], *, by_id: bool
 ) -> dict[TopicPartition, RecordBatch]:
-    """Return the transactional batches of partitions that a client may produce to.
+    """Return the transactional batches of existing partitions that a client may produce to.
 
     Other errors of a request or a batch are found at the append.
     """
@@ -74,6 +79,8 @@ def transactional_batches(
         if name is None or (name in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT):
             continue
         for data in topic.partition_data:
+            if no_replica_error(broker.image, name, data.index) is _UNKNOWN:
+                continue
             try:
                 batch = produced_batch(data.records, context.api_version)
             except AppendRejected:
