@@ -235,6 +235,7 @@ def fetch_request(
     cluster_id: str | None = CLUSTER_ID,
     high_watermark: int = (1 << 63) - 1,
     topic_id: bytes = TOPIC_ID,
+    max_bytes: int = (1 << 31) - 1,
 ) -> FetchRequest:
     partition = FetchPartition(
         current_leader_epoch=epoch,
@@ -247,5 +248,6 @@ def fetch_request(
         cluster_id=cluster_id,
         replica_state=ReplicaState(replica_id=node_id),
         max_wait_ms=max_wait_ms,
+        max_bytes=max_bytes,
         topics=[FetchTopic(topic_id=topic_id, partitions=[partition])],  # type: ignore[arg-type]  # bytes will do
     )

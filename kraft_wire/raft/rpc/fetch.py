@@ -80,7 +80,7 @@ def on_request(quorum: Quorum, event: RequestReceived, request: FetchRequest, no
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
     partition INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
-    BROKER_NOT_AVAILABLE; UNKNOWN_SERVER_ERROR at the top for our own id.
+    BROKER_NOT_AVAILABLE, UNKNOWN_SERVER_ERROR (for our own id, or a negative size).
     Effects: at most one reply; HighWatermarkAdvanced before it if it moved.
     """
     if is_of_other_cluster(quorum, request.cluster_id):
@@ -95,13 +95,16 @@ def on_request(quorum: Quorum, event: RequestReceived, request: FetchRequest, no
         _answer_error(quorum, event, error)
         return
     key = _requester(request, asked)
-    if key.id == quorum.config.key.id:
-        _refuse(quorum, event, ErrorCode.UNKNOWN_SERVER_ERROR)
-        return
     assert isinstance(quorum.role, Leader), quorum.role
     offset = Offset(asked.fetch_offset)
     last_epoch = LeaderEpoch(asked.last_fetched_epoch)
     verdict = judge_fetch(offset, last_epoch, quorum.log, quorum.snapshots)
+    if isinstance(verdict, Valid) and (
+        key.id == quorum.config.key.id or _has_negative_size(quorum, request, offset)
+    ):
+        # Whoever must truncate, or load a snapshot, is told so whatever else is wrong.
+        _answer_error(quorum, event, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
     if isinstance(verdict, Valid) and key.id >= 0:
         count_fetch(quorum, quorum.role, key, offset, now_ms)
     if isinstance(verdict, Valid) and _may_park(quorum, request, asked):
@@ -134,6 +137,12 @@ def _requester(request: FetchRequest, asked: FetchPartition) -> ReplicaKey:
     replica_id = state.replica_id if state is not None else request.replica_id
     assert len(asked.replica_directory_id) == 16, asked
     return ReplicaKey(ReplicaId(replica_id), asked.replica_directory_id)
+
+
+def _has_negative_size(quorum: Quorum, request: FetchRequest, offset: Offset) -> bool:
+    """Return whether records would be read with a maximum size that Kafka's log refuses."""
+    assert offset <= quorum.log.log_end_offset, offset
+    return request.max_bytes < 0 and offset < quorum.log.log_end_offset
 
 
 def _may_park(quorum: Quorum, request: FetchRequest, asked: FetchPartition) -> bool:
@@ -176,7 +185,7 @@ def _answer_verdict(
     response, partition = _response(quorum, event, ErrorCode.NONE)
     match verdict:
         case Valid():
-            bytes_max = max(0, request.max_bytes)
+            bytes_max = max(0, request.max_bytes)  # negative at the log's end
             reply = ReplyWithRecords(event.reply_to, response, offset, bytes_max)
             quorum.effects.append(reply)
             return

@@ -162,7 +162,10 @@ FETCHES: list[tuple[str, FetchRequest, tuple[int, int | None]]] = [
     ("last epoch above", fetch_request(3, 1, 4), (0, E.INVALID_REQUEST)),
     ("older epoch", fetch_request(2, 1, 1), (0, E.FENCED_LEADER_EPOCH)),
     ("newer epoch", fetch_request(4, 1, 1), (0, E.UNKNOWN_LEADER_EPOCH)),
-    ("our own id", fetch_request(3, 1, 1, node_id=1), (E.UNKNOWN_SERVER_ERROR, None)),
+    ("our own id", fetch_request(3, 1, 1, node_id=1), (0, E.UNKNOWN_SERVER_ERROR)),
+    ("our own id, another log", fetch_request(3, 99, 1, node_id=1), (0, 0)),
+    ("negative size", fetch_request(3, 5, 1, max_bytes=-1), (0, E.UNKNOWN_SERVER_ERROR)),
+    ("negative size, another log", fetch_request(3, 99, 1, max_bytes=-1), (0, 0)),
     ("agreed", fetch_request(3, 5, 1), (0, 0)),
     ("nobody's id", fetch_request(3, 5, 1, node_id=-1), (0, 0)),
 ]
@@ -174,7 +177,19 @@ def test_fetch_at_the_leader_of_epoch_3(
 ) -> None:
     small = Small(*HAS).leader()
     assert small.quorum.epoch == 3
-    assert codes(small.reply(request_)) == expected, name
+    response = small.reply(request_)
+    assert codes(response) == expected, name
+    if expected[1] == E.UNKNOWN_SERVER_ERROR:  # `tryCompleteFetchRequest` of 4.3.1
+        (node,) = response.node_endpoints
+        assert node.node_id == response.responses[0].partitions[0].current_leader.leader_id == 1
+
+
+def test_a_fetch_of_a_negative_size_waits_at_the_log_s_end() -> None:
+    """`KafkaRaftLog.read` of 4.3.1 refuses the size where there is something to read."""
+    small = Small(*HAS).established()
+    end = small.quorum.log.log_end_offset
+    small.ask(fetch_request(3, end, 3, max_bytes=-1, max_wait_ms=500))
+    assert len(small.quorum.parked) == 1
 
 
 def test_fetch_elsewhere_names_the_leader() -> None:
