@@ -14,11 +14,11 @@ from kraft_wire.broker.producing.append_validation import AppendOrigin
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.compression.codecs import Compression, compress
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.records.batch_builder import build_batch
-from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record import Record, append_record
 from kraft_wire.wire.records.record_batch import parse_batches
 from tests.storage.making import TOPIC_ID, contents, open_at
 
@@ -339,3 +339,78 @@ def test_each_record_has_the_error_of_its_key_or_of_its_time() -> None:
     assert result.error_message == "One or more records have been rejected due to invalid timestamp"
     keys_only = produced(target, build_batch([records[0], records[1], records[3]]))
     assert keys_only.error is E.INVALID_RECORD
+
+
+def with_offsets(*deltas: int, codec: Compression = Compression.NONE) -> bytearray:
+    """A batch whose records have the offsets that its client wishes."""
+    body = bytearray()
+    for delta in deltas:
+        append_record(body, delta, 0, b"k%d" % delta, b"v", [])
+    data = build_batch([Record(b"k", b"v", timestamp=WALL_MS)] * len(deltas), compression=codec)
+    del data[61:]
+    data += compress(codec, body) if codec else body
+    struct.pack_into(">i", data, 8, len(data) - 12)
+    return with_head(data, ">h", 21, int(codec))
+
+
+ODD_OFFSETS = pytest.mark.parametrize(
+    "deltas", [(5,), (-1,), (1, 0), (0, 0), (0, 2), (0, 1, 1 << 20)]
+)
+
+
+@ODD_OFFSETS
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+def test_topic_s_codec_gives_records_offsets_whatever_they_had(
+    deltas: tuple[int, ...], codec: Compression
+) -> None:
+    """`LogValidator.buildRecordsAndAssignOffsets` of 4.3.1; such a batch ended our process."""
+    target = partition(compression_type="snappy")
+    for _ in range(2):
+        assert produced(target, with_offsets(*deltas, codec=codec)).error is E.NONE
+    assert target.log_end_offset == 2 * len(deltas)
+    stored = [parse_batches(each)[0].records() for each in contents(target.log)]  # type: ignore[arg-type]  # it is a log
+    offsets = [record.offset for records in stored for record in records]
+    assert offsets == list(range(2 * len(deltas)))
+    assert [record.key for record in stored[1]] == [b"k%d" % delta for delta in deltas]
+
+
+@ODD_OFFSETS
+def test_compressed_records_that_keep_their_codec_are_in_order(deltas: tuple[int, ...]) -> None:
+    """4.3.1 fails when it writes them anew, and answers UNKNOWN_SERVER_ERROR."""
+    for settings in ({}, {"compression_type": "gzip"}):
+        target = partition(**settings)
+        result = produced(target, with_offsets(*deltas, codec=Compression.GZIP))
+        assert (result.error, target.log_end_offset) == (E.INVALID_RECORD, 0)
+        assert produced(target, with_offsets(0, 1, 2, codec=Compression.GZIP)).error is E.NONE
+        assert produced(partition(), with_offsets(*deltas)).error is E.NONE  # as they are
+
+
+@pytest.mark.parametrize("kind", ["CreateTime", "LogAppendTime"])
+@pytest.mark.parametrize("base", [(1 << 63) - 1, -(1 << 63)])
+def test_times_at_the_ends_of_64_bits_can_be_written_anew(kind: str, base: int) -> None:
+    largest = (1 << 63) - 1
+    target = partition(
+        compression_type="gzip",
+        message_timestamp_type=kind,
+        message_timestamp_after_max_ms=largest,
+        message_timestamp_before_max_ms=largest,
+    )
+    data = bytearray(batch(1))
+    body = bytearray()
+    for offset, delta in enumerate((0, 1, -1)):
+        append_record(body, offset, delta, b"k", b"v", [])
+    data[61:] = body
+    struct.pack_into(">i", data, 8, len(data) - 12)
+    struct.pack_into(">i", data, 23, 2)
+    struct.pack_into(">q", data, 27, base)
+    struct.pack_into(">i", data, 57, 3)
+    sent = parse_batches(with_head(data, ">h", 21, 0))[0].records()
+    result = produced(target, data)
+    if result.error is E.NONE:
+        (stored,) = contents(target.log)  # type: ignore[arg-type]  # it is a log
+        kept = parse_batches(stored)[0].records()
+        assert [record.key for record in kept] == [record.key for record in sent]
+        if kind == "CreateTime":
+            assert [each.timestamp for each in kept] == [each.timestamp for each in sent]
+    else:
+        assert (kind, result.error) == ("CreateTime", E.INVALID_TIMESTAMP)

@@ -16,6 +16,7 @@ from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.stored_records import UnreadableRecords
 from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
 from kraft_wire.wire.crc32c import crc32c
+from kraft_wire.wire.records.record import append_record
 from kraft_wire.wire.records.record_batch import CHECKED_FROM, HEADER_BYTES
 from tests.storage.making import (
     DIRECTORY,
@@ -128,3 +129,32 @@ def test_marker_that_cannot_be_read_is_damage_that_an_operator_sees(is_clean: bo
     assert (failure.value.path, failure.value.position) == (path, len(data))
     (damage,) = inspect(fs, "disk", PARTITION)
     assert (damage.path, damage.position, damage.first_offset) == (path, len(data), 1)
+
+
+@pytest.mark.parametrize("deltas", [(0, 2, 1), (0, 0, 0), (0, 1, 7), (0, -1, 1), (1, 2, 2)])
+def test_records_in_another_order_than_their_offsets_are_not_compacted(
+    deltas: tuple[int, ...],
+) -> None:
+    """A client's batch without compression is stored as it is; `MemoryRecordsBuilder` of 4.3.1
+    refuses to write it anew, and the partition counts as one that cannot be cleaned.
+    """
+    body = bytearray()
+    for key, delta in enumerate(deltas):
+        append_record(body, delta, 0, b"key %d" % key, b"v", [])
+    for first in (0, 3):  # of the whole log, and behind a batch with the same keys
+        fs = SimFileSystem()
+        log = open_at(fs, SMALL)
+        for offset in range(0, first, 3):
+            append(log, batch_bytes(offset, count=3, key=b"key 0"))
+        data = bytearray(batch_bytes(first, count=len(deltas)))
+        data[HEADER_BYTES:] = body
+        struct.pack_into(">i", data, 8, len(data) - 12)
+        struct.pack_into(">I", data, _CRC_AT, crc32c(bytes(data[CHECKED_FROM:])))
+        append(log, bytes(data))
+        for offset in range(first + 3, first + 12, 3):
+            append(log, batch_bytes(offset, count=3, key=b"key 0"))
+        log.update_high_watermark(log.log_end_offset)
+        before = [path for segment in log.segments for path in [segment.path]]
+        with pytest.raises(UnreadableRecords, match=f"the batch at offset {first}"):
+            compact(fs, log, Offset(0), 10_000)
+        assert [segment.path for segment in log.segments] == before

@@ -12,7 +12,7 @@ from kraft_wire.wire.records import record_skim
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.corruption import CorruptRecordBatch, InvalidRecord
 from kraft_wire.wire.records.memory_records import scan_batches
-from kraft_wire.wire.records.record import Record, iter_records
+from kraft_wire.wire.records.record import Record, append_record, iter_records
 from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 from kraft_wire.wire.records.record_skim import RecordSkim, skim_records
 from tests.golden.vectors import CORPUS, read_vectors
@@ -30,7 +30,8 @@ def read_plainly(body: bytes, count: int) -> RecordSkim:
     """What the skim says, by reading every record."""
     records = list(iter_records(body, count, 0, 0))
     stamps = [0, *(record.timestamp for record in records)]
-    return min(stamps), max(stamps), any(record.key is None for record in records)
+    is_consecutive = [record.offset for record in records] == list(range(len(records)))
+    return min(stamps), max(stamps), any(record.key is None for record in records), is_consecutive
 
 
 def assert_same(body: bytes, count: int) -> None:
@@ -105,4 +106,17 @@ def test_usual_records_are_never_read_by_the_slow_reader(
         for at in range(count)
     ]
     body = bytes(build_batch(records))[HEADER_BYTES:]
-    assert skim_records(body, count) == (0, 40 * min(count - 1, 2), key_bytes is None)
+    assert skim_records(body, count) == (0, 40 * min(count - 1, 2), key_bytes is None, True)
+
+
+@given(st.lists(st.integers(-2, 3) | st.sampled_from([63, 64, 200, 1 << 20]), max_size=4))
+def test_skim_tells_whether_offsets_are_consecutive(more: list[int]) -> None:
+    """As the reader does, at every size of their varints."""
+    for first in (0, 62, 63, 64, 8_190, 8_191):
+        deltas = [*range(first), *more]
+        body = bytearray()
+        for delta in deltas:
+            append_record(body, delta, 0, b"k", b"v", [])
+        assert_same(bytes(body), len(deltas))
+        if not more:
+            assert skim_records(bytes(body), first)[3]

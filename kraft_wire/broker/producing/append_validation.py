@@ -19,7 +19,7 @@ from kraft_wire.wire.compression.codecs import (
     DecompressionLimits,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.batch_builder import BatchBuilder
 from kraft_wire.wire.records.corruption import (
     CorruptRecordBatch,
     DecompressedTooLarge,
@@ -37,7 +37,7 @@ from kraft_wire.wire.records.record_batch import (
     patch_create_time,
     patch_log_append_time,
 )
-from kraft_wire.wire.records.record_skim import skim_records
+from kraft_wire.wire.records.record_skim import RecordSkim, skim_records
 from kraft_wire.wire.varint import read_varint
 
 __all__ = [
@@ -119,15 +119,8 @@ def check_batch(
         _refuse(batch, name, limits)
     if batch.attributes & CODEC_MASK > _LAST_CODEC:
         raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
-    try:
-        body, begin = _body(batch, decompression)
-        delta_min, delta_max, has_null_key = skim_records(body, batch.records_count, begin)
-    except DecompressedTooLarge as bomb:
-        raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
-    except InvalidRecord as invalid:
-        raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
-    except CorruptRecordBatch as corrupt:
-        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
+    body, begin, skim = _skimmed(batch, decompression)
+    delta_min, delta_max, has_null_key, is_consecutive = skim
     is_stamped = bool(batch.attributes & LOG_APPEND_TIME_BIT)
     if is_stamped or (has_null_key and limits.is_compacted):
         _refuse_records(batch, name, limits, wall_ms)
@@ -140,6 +133,8 @@ def check_batch(
         is_below_base = delta_min < 0 == delta_max and not _begins_at_base_time(body, begin)
         if is_below_base or batch.max_timestamp != largest or is_stamped:
             _correct_times(batch)
+    if not is_consecutive:
+        _refuse_odd_offsets(batch, name, limits)
 
 
 def assigned(
@@ -154,7 +149,7 @@ def assigned(
     Patches the batch's own bytes if the codec stays. Errors (`AppendRejected`): MESSAGE_TOO_LARGE
     (in another codec than it came in), RECORD_LIST_TOO_LARGE.
     """
-    if limits.compression_type != "producer" and not batch.attributes & CONTROL_BIT:
+    if _is_recompressed(batch, limits) and not batch.attributes & CONTROL_BIT:
         batch = _recompressed(batch, limits)
     if batch.view.readonly:
         batch.view = memoryview(bytearray(batch.view))
@@ -229,6 +224,24 @@ def _head_problem(batch: RecordBatch) -> str:
     )
 
 
+def _skimmed(
+    batch: RecordBatch, decompression: DecompressionLimits
+) -> tuple[bytes | memoryview, int, RecordSkim]:
+    """Return bytes, where the records begin in them, and what a skim over these shows.
+
+    Errors (`AppendRejected`): MESSAGE_TOO_LARGE, INVALID_RECORD, CORRUPT_MESSAGE.
+    """
+    try:
+        body, begin = _body(batch, decompression)
+        return body, begin, skim_records(body, batch.records_count, begin)
+    except DecompressedTooLarge as bomb:
+        raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
+    except InvalidRecord as invalid:
+        raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
+    except CorruptRecordBatch as corrupt:
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
+
+
 def _body(batch: RecordBatch, limits: DecompressionLimits) -> tuple[bytes | memoryview, int]:
     """Return bytes, and where the records begin in them.
 
@@ -284,7 +297,7 @@ def _wrong_time(
     if not batch.attributes & LOG_APPEND_TIME_BIT:
         return None
     # A batch that keeps its codec is read without keys and values, and so shown by their lengths.
-    is_kept = limits.compression_type == "producer" or not _is_recompressed(batch, limits)
+    is_kept = not _is_recompressed(batch, limits)
     kind = "PartialDefaultRecord" if batch.is_compressed and is_kept else "DefaultRecord"
     null_bytes = -1 if kind == "PartialDefaultRecord" else 0
     key_bytes = null_bytes if record.key is None else len(record.key)
@@ -306,6 +319,18 @@ def _shown(errors: list[RecordError]) -> str:
         f"One or more records have been rejected due to {len(errors)} record errors in total, and "
         f"only showing the first three errors at most: [{shown}]"
     )
+
+
+def _refuse_odd_offsets(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> None:
+    """Refuse compressed records that keep their codec, and have not the offsets 0, 1, 2 and so on.
+
+    4.3.1 would write them anew, and fails in doing so. Records of a topic's own codec are written
+    anew at consecutive offsets; those without compression are stored as they are.
+    """
+    assert batch.records_count > 0, batch
+    if batch.is_compressed and not _is_recompressed(batch, limits):
+        message = f"Records with offsets other than 0, 1, 2 and so on in topic partition {name}."
+        raise AppendRejected(ErrorCode.INVALID_RECORD, message)
 
 
 def _begins_at_base_time(body: bytes | memoryview, begin: int) -> bool:
@@ -334,18 +359,16 @@ def _take_over_times(batch: RecordBatch) -> None:
 
 def _is_recompressed(batch: RecordBatch, limits: TopicLimits) -> bool:
     """Return whether the topic demands another codec than the batch has."""
-    return _CODECS[limits.compression_type] != batch.compression
+    wanted = limits.compression_type
+    return wanted != "producer" and _CODECS[wanted] != batch.compression
 
 
 def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
-    """Rebuild a batch in the codec that the topic demands; everything else stays.
+    """Write the records of a batch anew in the codec of the topic, at consecutive offsets.
 
     It may be larger than it came, and than the topic allows: MESSAGE_TOO_LARGE.
     """
-    if not _is_recompressed(batch, limits):
-        return batch
-    rebuilt = build_batch(
-        batch.records(STORED_LIMITS),
+    builder = BatchBuilder(
         base_offset=batch.base_offset,
         compression=_CODECS[limits.compression_type],
         producer_id=batch.producer_id,
@@ -353,6 +376,11 @@ def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
         base_sequence=batch.base_sequence,
         is_transactional=batch.is_transactional,
     )
+    for record in batch.records(STORED_LIMITS):
+        # Without its offset: a client may have sent any, and several records with the same.
+        builder.append(record.timestamp, record.key, record.value, record.headers)
+    rebuilt = builder.build()
+    assert builder.next_offset - batch.base_offset == batch.records_count, batch
     if len(rebuilt) > limits.max_message_bytes:
         raise AppendRejected(
             ErrorCode.MESSAGE_TOO_LARGE,

@@ -31,7 +31,7 @@ from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, Segment, file
 from kraft_wire.storage.stored_records import UnreadableRecords
 from kraft_wire.wire.compression.codecs import STORED_LIMITS
 from kraft_wire.wire.records.batch_builder import BatchBuilder
-from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.corruption import CorruptRecordBatch, InvalidRecord
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 
@@ -265,7 +265,6 @@ class _Rewrite:
         """Return whether a record is the newest of its key and not an expired tombstone."""
         if record.key is None:
             return False
-        assert record.offset >= 0, record
         if record.offset < self.newest.get(_map_key(record.key), -1):
             return False
         return record.value is not None or not is_due
@@ -280,8 +279,18 @@ class _Rewrite:
 
 
 def _rebuilt(batch: RecordBatch, kept: Sequence[Record], horizon: int | None) -> bytes:
-    """Return the batch with fewer records (or a delete horizon), otherwise unchanged."""
+    """Return the batch with fewer records (or a delete horizon), otherwise unchanged.
+
+    InvalidRecord if its records are not in the order of their offsets: a producer may have sent
+    them so, and the leader has stored them.
+    """
     assert len(kept) <= batch.records_count, batch
+    before = batch.base_offset - 1
+    for record in kept:
+        if not before < record.offset <= batch.last_offset:
+            raise InvalidRecord(f"offset {record.offset} follows {before}")
+        before = record.offset
+    assert before <= batch.last_offset, batch
     builder = BatchBuilder(
         base_offset=batch.base_offset,
         partition_leader_epoch=batch.partition_leader_epoch,

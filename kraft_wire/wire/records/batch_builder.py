@@ -6,6 +6,7 @@ compressed body, which depends on the codec library.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kraft_wire.wire.compression.codecs import Compression, compress
 from kraft_wire.wire.crc32c import crc32c
@@ -29,8 +30,12 @@ from kraft_wire.wire.records.record_batch import (
     MAGIC,
     TRANSACTIONAL_BIT,
 )
+from kraft_wire.wire.varint import wrap_int64
 
 __all__ = ["BatchBuilder", "build_batch"]
+
+_INT64_MIN: Final = -(1 << 63)
+_INT64_MAX: Final = (1 << 63) - 1
 
 
 class BatchBuilder:
@@ -117,9 +122,10 @@ class BatchBuilder:
             offset_delta = offset - self.base_offset
         if self._base_timestamp is None:
             self._base_timestamp = timestamp
-        append_record(
-            self._body, offset_delta, timestamp - self._base_timestamp, key, value, headers
-        )
+        timestamp_delta = timestamp - self._base_timestamp
+        if not _INT64_MIN <= timestamp_delta <= _INT64_MAX:
+            timestamp_delta = wrap_int64(timestamp_delta)  # a reader's sum wraps back
+        append_record(self._body, offset_delta, timestamp_delta, key, value, headers)
         self._last_offset_delta = offset_delta
         self._max_timestamp = max(self._max_timestamp, timestamp)
         self.records_count += 1
