@@ -81,9 +81,13 @@ def _newest_in(batch: RecordBatch, path: str, start: Offset) -> int:
 def _first_in(
     batch: RecordBatch, path: str, timestamp: int, start: Offset
 ) -> TimestampAndOffset | None:
-    """Return the batch's first record at or after `start` with at least that time, or None."""
+    """Return the batch's first record at or after `start` with at least that time, or None.
+
+    The times of the records may differ from the largest one in the header, as in Kafka: a client
+    can send a batch as if it had append times, and the leader then takes back the type alone.
+    """
     epoch = LeaderEpoch(batch.partition_leader_epoch)
-    assert batch.max_timestamp >= timestamp, (batch, timestamp)
+    assert start >= 0, start
     for record in stored_records(batch, path):
         if record.timestamp >= timestamp and record.offset >= start:
             return TimestampAndOffset(record.timestamp, Offset(record.offset), epoch)

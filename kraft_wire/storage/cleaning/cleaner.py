@@ -187,8 +187,8 @@ class _Transactions:
             entry = self.aborted[self._next]
             self._open_aborted[entry.producer_id] = entry
             self._next += 1
-        producer_id = batch.producer_id
-        assert producer_id >= -1, batch
+        assert self._next <= len(self.aborted), batch
+        producer_id = batch.producer_id  # any number below 0 is none: clients send what they want
         if batch.is_control:
             return self._ends_unneeded(batch)
         if not batch.is_transactional:
