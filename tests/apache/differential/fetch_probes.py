@@ -93,6 +93,9 @@ def sizes(side: Side, version: int) -> None:
     both = (topic(side, version, name, wanted()), topic(side, version, two, wanted()))
     for limit in (1, 100, 800, 1_000):
         fetch(side, version, f"of two {limit}", *both, max_bytes=limit)
+    for offset in (2, 20, 99):
+        behind = (topic(side, version, name, wanted(0, offset)), both[1])
+        fetch(side, version, f"of two -1 from {offset}", *behind, max_bytes=-1)
     for least in (1, 100, 1_000_000):
         fetch(side, version, f"at least {least}", both[0], min_bytes=least, max_wait_ms=1)
 
@@ -152,6 +155,14 @@ def replicas(side: Side, version: int) -> None:
         fetch(side, version, f"replica {replica_id}", asked, replica_id=replica_id)
         beyond = topic(side, version, name, wanted(0, 21))
         fetch(side, version, f"replica {replica_id} beyond", beyond, replica_id=replica_id)
+        fetch(
+            side,
+            version,
+            f"replica {replica_id} committed",
+            asked,
+            replica_id=replica_id,
+            isolation_level=1,
+        )
     fetch(side, version, "rack", topic(side, version, name, wanted(0, 18)), rack_id="r")
 
 

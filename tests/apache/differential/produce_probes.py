@@ -4,6 +4,7 @@ Not here: transactions, which docs/DEVIATIONS.md leaves out; batches that lie ab
 which `tests/server/test_beside_apache.py` asks about.
 """
 
+import gzip
 from typing import Any
 
 from kraft_wire.model import Uuid
@@ -346,3 +347,50 @@ def topics_made_anew(side: Side, version: int) -> None:
         request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[topic])
         side.ask(request, version, question)
     stored(side, name)
+
+
+@probe(ProduceRequest, (7, 13))
+def codec_of_the_topic_and_its_limit(side: Side, version: int) -> None:
+    name = side.topic("wanted-larger", compression_type="uncompressed", max_message_bytes="500")
+    zipped = batch(b"v" * 5_000, compression=Compression.GZIP)
+    produce(side, version, name, zipped, "too large in the codec of the topic")
+
+
+@probe(ProduceRequest, (7, 13))
+def append_times_of_a_producer(side: Side, version: int) -> None:
+    record = frames.one_record(b"v")
+    for kind in ("LogAppendTime", "CreateTime"):
+        name = side.topic(f"append-{kind}-{version}", message_timestamp_type=kind)
+        produce(side, version, name, frames.batch(record, 1, attributes=8), kind)
+        zipped = gzip.compress(record, mtime=0)
+        produce(side, version, name, frames.batch(zipped, 1, attributes=9), f"{kind}, compressed")
+
+
+@probe(ProduceRequest, (7, 13))
+def keys_and_times(side: Side, version: int) -> None:
+    name = side.topic(
+        f"keys-and-times-{version}",
+        cleanup_policy="compact",
+        message_timestamp_before_max_ms="60000",
+    )
+    old = NOW_MS - DAY_MS
+    records = [
+        Record(key, b"v", timestamp=stamp)
+        for key, stamp in ((b"k", NOW_MS), (None, old), (b"k", old), (None, NOW_MS), (b"k", -1))
+    ]
+    for codec in (Compression.NONE, Compression.GZIP):
+        whole = bytes(build_batch(records, compression=codec))
+        produce(side, version, name, whole, f"both wrong, {codec.name}")
+        keys = bytes(build_batch([records[1], records[3]], compression=codec))
+        produce(side, version, name, keys, f"only keys, {codec.name}")
+
+
+@probe(ProduceRequest)
+def transactional_batches_without_an_id(side: Side, version: int) -> None:
+    name = side.topic("without-an-id", 2)
+    fields: dict[str, Any] = {"producer_id": 77, "producer_epoch": 0, "base_sequence": 0}
+    whole = batch(b"v", is_transactional=True, **fields)
+    produce(side, version, name, whole, "alone")
+    produce(side, version, name, whole, "no such partition", partition=9)
+    produce(side, version, name, whole + whole, "two batches")
+    produce(side, version, name, whole, "acks 5", acks=5)
