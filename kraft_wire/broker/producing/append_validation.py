@@ -324,8 +324,8 @@ def _shown(errors: list[RecordError]) -> str:
 def _refuse_odd_offsets(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> None:
     """Refuse compressed records that keep their codec, and have not the offsets 0, 1, 2 and so on.
 
-    4.3.1 would write them anew, and fails in doing so. Records of a topic's own codec are written
-    anew at consecutive offsets; those without compression are stored as they are.
+    4.3.1 tries to rewrite them, and fails. Records that get the codec of their topic are rewritten
+    at consecutive offsets; those without compression are stored as they are.
     """
     assert batch.records_count > 0, batch
     if batch.is_compressed and not _is_recompressed(batch, limits):
@@ -364,7 +364,7 @@ def _is_recompressed(batch: RecordBatch, limits: TopicLimits) -> bool:
 
 
 def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
-    """Write the records of a batch anew in the codec of the topic, at consecutive offsets.
+    """Rewrite the records of a batch in the codec of the topic, at consecutive offsets.
 
     It may be larger than it came, and than the topic allows: MESSAGE_TOO_LARGE.
     """

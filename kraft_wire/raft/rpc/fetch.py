@@ -102,7 +102,7 @@ def on_request(quorum: Quorum, event: RequestReceived, request: FetchRequest, no
     if isinstance(verdict, Valid) and (
         key.id == quorum.config.key.id or _has_negative_size(quorum, request, offset)
     ):
-        # Whoever must truncate, or load a snapshot, is told so whatever else is wrong.
+        # A replica that must truncate, or load a snapshot, gets that answer in any case.
         _answer_error(quorum, event, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
     if isinstance(verdict, Valid) and key.id >= 0:
