@@ -116,3 +116,55 @@ def test_a_batch_out_of_its_segments_range_is_damage_where_gaps_are_valid() -> N
     file.pwrite((1 << 40).to_bytes(8, "big"), last)
     with pytest.raises(CorruptLog, match="out of the range"):
         open_at(fs, COMPACTED)
+
+
+def test_a_last_batch_below_its_segment_is_damage_although_no_index_shows_it() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, LogConfig(segment_bytes=500))
+    fill(log, 5, size=100)
+    base = log.active_segment.base_offset
+    append(log, batch_bytes(log.log_end_offset, timestamp=1))
+    log.close()
+    path = f"{DIRECTORY}/{base:020d}.log"
+    assert base > 1
+    last = len(fs.read(path)) - len(batch_bytes(0))
+    fs.open(path).pwrite((1).to_bytes(8, "big"), last)
+    with pytest.raises(CorruptLog, match="below that of the segment"):
+        open_at(fs, LogConfig(segment_bytes=500), is_clean=True)
+
+
+def compacted_disk(end: bytes) -> SimFileSystem:
+    """Batches at 0 to 2, and a last segment at 6: compaction has removed what was between."""
+    fs = SimFileSystem()
+    log = open_at(fs, COMPACTED)
+    fill(log, 3)
+    log.close()
+    replace_file(fs, f"{DIRECTORY}/{6:020d}.log", end)
+    return fs
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize("end", [b"", b"torn"])
+def test_an_empty_last_segment_behind_a_gap_has_the_end_of_the_log(
+    is_whole: bool, is_clean: bool, end: bytes
+) -> None:
+    """LogLoader.recoverLog of 4.3.1 takes the base of the last segment; nothing was lost."""
+    fs = compacted_disk(end)
+    if not is_whole:  # the first segment is recovered, too
+        fs.unlink(f"{STEM}.index")
+    for _ in range(2):
+        log = open_at(fs, COMPACTED, is_clean=is_clean, recovery_point=Offset(6))
+        assert log.log_end_offset == 6
+    fill(log, 1)
+    assert log.log_end_offset == 7
+
+
+def test_empty_segments_behind_records_that_a_power_loss_took_are_removed() -> None:
+    """Nothing of them was durable: the log continues behind the last record that is left."""
+    fs = compacted_disk(b"")
+    log = open_at(fs, COMPACTED, recovery_point=Offset(2))
+    assert [segment.base_offset for segment in log.segments] == [0]
+    assert log.log_end_offset == 3
+    fill(log, 1)
+    assert log.log_end_offset == 4

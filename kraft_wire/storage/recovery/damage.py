@@ -135,12 +135,13 @@ def _log_damage(
         return [_epoch_damage(epochs, partition, error.reason)]
     recovery_point = _recovery_point(fs, path, partition)
     start = segments[0].base_offset if segments else Offset(0)
-    verifier = LogVerifier(start, epochs, is_contiguous=is_contiguous)
+    verifier = LogVerifier(start, epochs, recovery_point, is_contiguous=is_contiguous)
     stopped = _walk(verifier, segments)
     assert verifier.expected >= start, (verifier.expected, start)
     if stopped is not None:
         index, bad = stopped
-        alone = _walk(LogVerifier(start, no_epochs, is_contiguous=is_contiguous), segments)
+        without = LogVerifier(start, no_epochs, recovery_point, is_contiguous=is_contiguous)
+        alone = _walk(without, segments)
         if alone is None or (alone[0], alone[1].position) != (index, bad.position):
             return [_epoch_damage(epochs, partition, f"contradicts the log: {bad.reason}")]
         why = damage_behind(bad, segments[index:], verifier.expected, recovery_point)

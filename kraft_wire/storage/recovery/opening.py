@@ -75,7 +75,7 @@ def open_log(
     assert recovery_point >= 0, recovery_point
     fs.make_directory(directory)
     segments = _existing_segments(fs, directory, config, wall_ms)
-    spoilt_from = _first_spoilt(fs, directory)
+    spoilt_from = _first_spoilt(fs, directory, segments)
     is_clean = is_clean and spoilt_from is None
     if is_new := not segments:
         segments = [Segment.create(fs, directory, log_start_offset, config, wall_ms)]
@@ -90,8 +90,7 @@ def open_log(
         recovery_point if spoilt_from is None else min(spoilt_from, recovery_point),
         is_contiguous=not (config.is_compacted or was_compacted),
     )
-    end = recovery.clean_end() if is_clean else recovery.verified_end()
-    remove_stray_snapshots(fs, directory, [segment.base_offset for segment in segments])
+    end = recovery.end(is_clean=is_clean)
     log = Log(
         fs,
         directory,
@@ -212,7 +211,7 @@ def _existing_segments(
     return [Segment.open_existing(fs, directory, Offset(base), config, wall_ms) for base in known]
 
 
-def _first_spoilt(fs: FileSystem, directory: str) -> Offset | None:
+def _first_spoilt(fs: FileSystem, directory: str, segments: Sequence[Segment]) -> Offset | None:
     """Return the base of the first segment whose transaction index is invalid or may be lost.
 
     The index has no checksum, and only the log can rebuild it, with the producers before the
@@ -220,11 +219,12 @@ def _first_spoilt(fs: FileSystem, directory: str) -> Offset | None:
     none. One that also lacks its offset index lost both, as after a removal of all indexes.
     """
     names = dict.fromkeys(fs.names(directory))
+    filled = {segment.base_offset for segment in segments if segment.size_bytes}
     for name in names:
         base = _base_offset(name)
         if base < 0:
             continue
-        if name.endswith(LOG_SUFFIX):
+        if name.endswith(LOG_SUFFIX) and base in filled:
             own = [file_name(base, suffix) for suffix in (_OFFSET_SUFFIX, _TRANSACTION_SUFFIX)]
             if not any(each in names for each in own):
                 return Offset(base)
@@ -276,11 +276,19 @@ class _Recovery:
         self._recovery_point = recovery_point
         self._verified_from = verified_from
         start = segments[0].base_offset
-        self._verifier = LogVerifier(start, epochs, is_contiguous=is_contiguous)
+        self._has_gaps = not is_contiguous
+        self._verifier = LogVerifier(start, epochs, recovery_point, is_contiguous=is_contiguous)
         self._latest_epoch = LeaderEpoch(-1)
         self.producers = ProducerStates()
         self.cut_bytes = 0
         """Bytes of a torn tail."""
+
+    def end(self, *, is_clean: bool) -> Offset:
+        """Return the end of the log; afterwards no snapshot is left that belongs to no segment."""
+        end = self.clean_end() if is_clean else self.verified_end()
+        bases = [segment.base_offset for segment in self._segments]
+        remove_stray_snapshots(self._fs, self._directory, bases)
+        return end
 
     def clean_end(self) -> Offset:
         """Return the end of a log that was closed cleanly; CorruptLog if it was not."""
@@ -288,7 +296,9 @@ class _Recovery:
         last = self._segments[-1]
         frame = last.last_frame()
         end = last.base_offset if frame is None else Offset(frame.last_offset + 1)
-        assert end >= last.base_offset, (end, last.path)
+        if frame is not None and frame.base_offset < last.base_offset:
+            reason = f"base offset is {frame.base_offset}, below that of the segment"
+            raise CorruptLog(last.path, frame.position, reason)
         self._refuse_short(end)
         self.producers = load_producers(self._fs, self._directory, self._segments, end)
         return end
@@ -308,11 +318,19 @@ class _Recovery:
             if not self._verify(index):
                 break
         end = self._verifier.expected
+        self._remove_empty_behind(end)
         self._refuse_short(end)
         remove_snapshots(self._fs, self._directory, lambda offset: offset > end)
         self.producers.map_end_offset = end
         assert end >= start, (end, start)
         return end
+
+    def _remove_empty_behind(self, end: Offset) -> None:
+        """Remove empty segments behind the end, where a power loss took what was before them."""
+        while len(self._segments) > 1 and self._segments[-1].base_offset > end:
+            assert not self._segments[-1].size_bytes, self._segments[-1].path
+            self._segments.pop().remove()
+            self._fs.sync_directory(self._directory)
 
     def _verify(self, index: int) -> bool:
         """Check one segment and rebuild its indexes; False if the log was cut in it."""
@@ -361,7 +379,9 @@ class _Recovery:
             raise CorruptLog(segment.path, bad.position, reason)
         behind = sum(each.size_bytes for each in self._segments[index + 1 :])
         self.cut_bytes = behind + segment.size_bytes - max(0, bad.position)
-        while len(self._segments) > max(1, index + 1 if bad.position > 0 or index == 0 else index):
+        # Where gaps are valid, an empty segment keeps the offset at which the log ended.
+        stays = bad.position > 0 or index == 0 or (end == segment.base_offset and self._has_gaps)
+        while len(self._segments) > (index + 1 if stays else index):
             self._segments.pop().remove()
             self._fs.sync_directory(self._directory)
         if self._segments[-1] is segment:

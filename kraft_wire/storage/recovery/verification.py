@@ -51,11 +51,19 @@ it. A plain tuple, because there may be millions."""
 class LogVerifier:
     """One walk over the segments of a log: checks each batch, and the order of batches."""
 
-    def __init__(self, start_offset: Offset, epochs: LeaderEpochs, *, is_contiguous: bool) -> None:
+    def __init__(
+        self,
+        start_offset: Offset,
+        epochs: LeaderEpochs,
+        recovery_point: Offset,
+        *,
+        is_contiguous: bool,
+    ) -> None:
         assert start_offset >= 0, start_offset
         self.expected = start_offset
         """Offset at which the log continues."""
         self._is_contiguous = is_contiguous
+        self._recovery_point = recovery_point
         self._least_epoch = -1
         self._known = list(reversed(epochs.entries))
         self._next_known = self._known[-1][1] if self._known else Offset(1 << 63)
@@ -66,6 +74,8 @@ class LogVerifier:
         if base < self.expected or (self._is_contiguous and base > self.expected):
             reason = f"base offset {base}, but the segment before ends at {self.expected}"
             raise BadBatch(BEFORE_FIRST, reason)
+        if base <= self._recovery_point:
+            self.expected = base  # what was before it was durable: compaction has removed it
         end_position = segment.size_bytes
         for found in right_batches(segment.file, 0, end_position):
             position, _, base_offset, last_offset, epoch = found[:5]
