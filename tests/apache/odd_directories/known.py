@@ -34,14 +34,14 @@ _WHOLE = (
     "swap of the first two segments, one removed",
     "swap alone",
     "swap before a cleaned segment",
-    # Apache Kafka lets the log end in the empty segment, and offsets jump.
-    "empty segment behind a gap",
     # Apache Kafka sets the log aside as a stray one, and begins an empty one.
     "topic id missing",
     # In Apache Kafka's file the leader epochs begin at the log start, here at the first segment.
     "log start in the first segment",
     "log start in a batch",
 )
+# Apache Kafka lets the log end in the empty segment, and offsets jump.
+_WHOLE_AFTER_A_KILL = ("empty segment behind a gap",)
 _WHOLE_AFTER_A_STOP = (
     f"{S9}.index of noise",
     f"{S9}.index with noise behind",
@@ -77,7 +77,6 @@ _REFUSED = (
     "all files but the small ones missing",
     "all files missing",
     "base offset of the last batch too low",
-    "empty swap",
     "swap with a batch cut",
     "swap with a byte changed",
     "swap with a part of the first segment",
@@ -118,6 +117,7 @@ _REFUSED_AFTER_A_KILL = (
 _UNLIKE = {
     # The first record of a time is looked for behind an empty segment, and at the log start.
     "earlier segment empty": (STOPPED, KILLED),
+    "empty swap": (STOPPED, KILLED),
     "middle segment empty": (STOPPED, KILLED),
     "log start at a segment": (STOPPED, KILLED),
     "log start in the last segment": (STOPPED, KILLED),
@@ -140,6 +140,6 @@ def expected(name: str, end: str) -> Outcome:
         return Outcome.OTHER
     if name in (*_REFUSED, *(_REFUSED_AFTER_A_STOP if end == STOPPED else _REFUSED_AFTER_A_KILL)):
         return Outcome.REFUSED
-    if name in (*_WHOLE, *(_WHOLE_AFTER_A_STOP if end == STOPPED else ())):
+    if name in (*_WHOLE, *(_WHOLE_AFTER_A_STOP if end == STOPPED else _WHOLE_AFTER_A_KILL)):
         return Outcome.OURS_IS_WHOLE
     return Outcome.SAME
