@@ -15,7 +15,7 @@ PARALLEL := --numprocesses logical --maxprocesses 5 $(IN_FILES)
 # Tests that wait for clocks leave most of the processors idle.
 PAIR := --numprocesses 2 $(IN_FILES)
 
-.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage wheels generate golden record-apache conformance-faults drawn-requests clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage wheels generate golden record-apache conformance-faults drawn-requests drawn-properties clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -81,6 +81,9 @@ conformance-faults: $(READY)  ## faults in the node, each of which a named confo
 
 drawn-requests: $(READY)  ## requests of every API, drawn from the schemas, answered by Apache Kafka 4.3.1 and by us
 	$(BIN)/python -m tests.apache.schema_drawn $(ARGS)
+
+drawn-properties: $(READY)  ## drawn server.properties, read by Apache Kafka 4.3.1 and by us (ARGS="--seed 7 --files 30000")
+	$(BIN)/python -m tests.apache.server_properties $(ARGS)
 
 clients: $(READY)  ## the table of scenarios and real clients
 	$(BIN)/python -m tests.clients $(ARGS)
