@@ -260,3 +260,14 @@ def test_checksum_is_the_same_where_only_the_whole_package_can_be_imported(
     module = importlib.import_module("kraft_wire.wire.crc32c")
     monkeypatch.setattr(module, "PathFinder", NothingFound)
     assert module._native()(b"123456789") == crc32c(b"123456789")
+
+
+@pytest.mark.parametrize(("first", "second"), [(-(1 << 63), 1), ((1 << 63) - 1, -2)])
+def test_times_that_are_more_than_64_bits_apart_are_read_as_they_were(
+    first: int, second: int
+) -> None:
+    """`DefaultRecord.readFrom` adds the delta to the base time as a long, which wraps."""
+    (batch,) = parse_batches(
+        build_batch([Record(None, b"v", timestamp=t) for t in (first, second)])
+    )
+    assert [record.timestamp for record in batch.records()] == [first, second]

@@ -109,14 +109,15 @@ def test_usual_records_are_never_read_by_the_slow_reader(
     assert skim_records(body, count) == (0, 40 * min(count - 1, 2), key_bytes is None, True)
 
 
-@given(st.lists(st.integers(-2, 3) | st.sampled_from([63, 64, 200, 1 << 20]), max_size=4))
-def test_skim_tells_whether_offsets_are_consecutive(more: list[int]) -> None:
+@pytest.mark.parametrize("first", [0, 62, 63, 64, 8_190, 8_191])
+def test_skim_tells_whether_offsets_are_consecutive(first: int) -> None:
     """As the reader does, at every size of their varints."""
-    for first in (0, 62, 63, 64, 8_190, 8_191):
-        deltas = [*range(first), *more]
-        body = bytearray()
-        for delta in deltas:
-            append_record(body, delta, 0, b"k", b"v", [])
-        assert_same(bytes(body), len(deltas))
-        if not more:
-            assert skim_records(bytes(body), first)[3]
+    body = bytearray()
+    for delta in range(first):
+        append_record(body, delta, 0, b"k", b"v", [])
+    assert first == 0 or skim_records(bytes(body), first)[3]
+    for more in ([first], [first - 1], [first + 1], [-2], [0], [first, first], [64, 200, 1 << 20]):
+        longer = bytearray(body)
+        for delta in more:
+            append_record(longer, delta, 0, b"k", b"v", [])
+        assert_same(bytes(longer), first + len(more))
