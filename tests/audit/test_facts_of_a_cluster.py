@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,60 @@ def test_snapshots_are_beyond_only_where_no_log_reaches_them(tmp_path: Path) -> 
     assert MetadataLog(FS, [short, long]).beyond() == {}
     end = OffsetAndEpoch(Offset(3), LeaderEpoch(1))
     assert MetadataLog(FS, [short]).beyond() == {end: [short]}
+
+
+def test_snapshot_is_not_beyond_while_one_of_the_logs_grows(tmp_path: Path) -> None:
+    """Nodes that run append between the listing of files and the comparison."""
+    snapshots = {3: "abc"}
+    one, two = (node(tmp_path / name, 0, "a", snapshots) for name in "12")
+    log = MetadataLog(FS, [one, two])
+    assert len(log.beyond()) == 1
+    with open(f"{two.directory}/{0:020d}.log", "ab") as file:
+        file.write(b"more")
+    assert log.beyond() == {}
+
+
+@pytest.mark.parametrize("change", ["rolled", "removed"])
+def test_snapshot_is_not_beyond_while_a_log_has_another_segment(
+    change: str, tmp_path: Path
+) -> None:
+    copy = node(tmp_path / "1", 0, "a", {3: "abc"})
+    log = MetadataLog(FS, [copy])
+    if change == "removed":
+        os.remove(f"{copy.directory}/{0:020d}.log")
+    with open(f"{copy.directory}/{9:020d}.log", "wb"):
+        pass
+    assert log.beyond() == {}
+
+
+def test_snapshot_is_the_one_that_most_nodes_have(tmp_path: Path) -> None:
+    copies = [
+        node(tmp_path / str(number), 2, "cd", {2: names})
+        for number, names in enumerate(["xy", "ab", "ab"])
+    ]
+    assert names_of(*copies) == "abcd"
+
+
+def test_snapshot_of_a_minority_behind_every_log_is_no_fact(tmp_path: Path) -> None:
+    """Committed records are in the logs of a majority; the half of the nodes may be one."""
+    copies = [
+        node(tmp_path / str(number), 0, "a", {3: "abc"} if number else {}) for number in (0, 1)
+    ]
+    assert MetadataLog(FS, copies).unreached() == frozenset()
+    assert quorum_high_watermark(FS, MetadataLog(FS, copies)) == 3
+    third = node(tmp_path / "2", 0, "a", {})
+    log = MetadataLog(FS, [*copies, third])
+    assert log.unreached() == {OffsetAndEpoch(Offset(3), LeaderEpoch(1))}
+    assert quorum_high_watermark(FS, log) == -1
+
+
+@pytest.mark.parametrize(
+    ("offset", "epoch", "is_inside"),
+    [(0, None, False), (1, 1, False), (3, 1, False), (4, None, False)],
+)
+def test_epoch_before_an_offset_is_that_of_its_last_record(
+    offset: int, epoch: int | None, is_inside: bool, tmp_path: Path
+) -> None:
+    log = MetadataLog(FS, [node(tmp_path / "1", 0, "abc", {})])
+    assert log.epoch_before(offset) == epoch
+    assert log.has_batch_around(offset) is is_inside

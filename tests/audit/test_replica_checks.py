@@ -174,6 +174,14 @@ def test_segments_under_each_others_names_are_one_finding() -> None:
     assert names(findings(second=FIRST)) == [("gap", "error", 0)]
 
 
+def test_segments_of_a_compacted_log_under_each_others_names_are_one_finding() -> None:
+    """Compaction may remove the offset of the name, so that only the order of segments shows it."""
+    (found,) = findings(first=SECOND[1:], second=FIRST[1:], is_compacted=True)
+    assert (found.check, found.severity) == ("gap", "error")
+    assert f"swapped with that of {6:020d}.log" in found.detail
+    assert findings(first=FIRST[1:], second=SECOND[1:], is_compacted=True) == []
+
+
 def test_log_of_deleted_records_is_clean() -> None:
     assert findings(log_start_offset=14) == []
     assert findings([], [], log_start_offset=6) == []

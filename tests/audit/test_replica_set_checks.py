@@ -129,3 +129,17 @@ def test_bytes_behind_an_end_that_are_as_long_as_what_others_have_are_damaged() 
         assert f"{int(sizes[2]) + more} bytes after it are not a batch" in found.detail
     (found,) = check_below_high_watermark([whole, short], {"1", "2"})
     assert (found.check, found.position) == ("below-high-watermark", -1)
+
+
+def test_bytes_are_compared_with_whole_logs_only() -> None:
+    """A torn log does not show how many bytes follow an offset."""
+    four = [*SAME, b"d"]
+    size = int(replica("1", SAME).batches.size_bytes[2])
+    whole = replica("1", four, 4)
+    torn = replica("2", SAME, 4, behind=bytes(7))
+    short = replica("3", SAME[:2], 4, behind=bytes(size))
+    found = list(check_below_high_watermark([whole, torn, short], {"1", "2", "3"}))
+    assert [(each.check, each.node) for each in found] == [
+        ("below-high-watermark", "2"),
+        ("below-high-watermark", "3"),
+    ]

@@ -301,6 +301,17 @@ def test_target_of_a_move_that_was_cancelled_at_once_is_not_told() -> None:
     assert broker.advance(60_000) == []
 
 
+def test_move_of_a_deleted_topic_is_never_assigned_and_its_end_is_not_told() -> None:
+    broker, name = Broker(), TopicPartition("t", 0)
+    broker.put(0, "t", 0)
+    broker.publish({"t": [FIRST]})
+    broker.assignments.assign(name, str(SECOND), broker.now_ms)
+    broker.publish({})
+    assert not broker.assignments.is_assigned(name, str(SECOND))
+    broker.assignments.release(id_of("t"), 0, broker.now_ms)
+    assert broker.advance(60_000) == []
+
+
 def test_levels_without_directories_have_nothing_to_assign() -> None:
     broker, name = Broker(), TopicPartition("t", 0)
     broker.put(0, "t", 0)

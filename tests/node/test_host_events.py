@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from kraft_wire.node.event_log import EventLog
@@ -38,6 +41,18 @@ def test_call_that_blocks_the_thread_is_told(seconds: float, is_told: bool) -> N
     host.worked("tick", 1.0, 1.0 + seconds)
     assert len(lines) == is_told
     assert all("slow_operation client=- operation=tick ms=500" in each for each in lines), lines
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(0.4, False), (0.5, True)])
+def test_request_that_blocks_the_thread_is_told_and_charged(seconds: float, is_told: bool) -> None:
+    host, lines = events()
+    spent: list[float] = []
+    charge: Any = SimpleNamespace(spend=lambda seconds, now_ms: spent.append(seconds))
+    host.served(Peer(1, "127.0.0.1", 9, "CLIENT", charge=charge), 1.0, 1.0 + seconds)
+    host.served(Peer(2, "127.0.0.1", 9, "CLIENT"), 1.0, 1.0)
+    assert spent == [pytest.approx(seconds)]
+    assert len(lines) == is_told
+    assert all("slow_operation client=- operation=request ms=500" in each for each in lines), lines
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,18 @@ def records(quorum: NodeQuorum, node_id: int = OURS, number: int = 0) -> list[tu
     return found
 
 
+def longest_wait_ms(quorum: NodeQuorum) -> int:
+    """The longest time that the moves of broker 101 wait for, seen after each of 200 ms."""
+    moves = node_of(quorum).broker.moves
+    waits = []
+    for _ in range(200):
+        quorum.advance(1)
+        due_ms = moves.deadline_ms()
+        assert due_ms is not None
+        waits.append(due_ms - quorum.now_ms)
+    return max(waits)
+
+
 def served(quorum: NodeQuorum) -> None:
     quorum.until(lambda: quorum.members[OURS].serves_clients)
 
@@ -303,6 +315,7 @@ def test_move_that_the_controller_knows_of_is_cancelled_there_too() -> None:
     quorum.advance(2_000)
     assert (moves.state_of(name), told(quorum, "t")) == (MoveState.ACCEPTED, [target])
     assert place(quorum) == source, "it cannot be promoted"
+    assert longest_wait_ms(quorum) > 90, "replica.fetch.backoff.ms"
     disk.fails = None
     assert alter(quorum, PATHS[source]) == ErrorCode.NONE
     quorum.advance(1_000)
@@ -318,7 +331,45 @@ def test_rate_bounds_a_move() -> None:
     quorum.advance(5_000)
     (lag,) = [each for _, is_copy, each in described(quorum) if is_copy]
     assert lag == 4, "one batch, then a wait"
+    assert longest_wait_ms(quorum) > 50, "the rate is not read every millisecond"
     moved(quorum, target)
+
+
+def test_request_that_waits_for_a_flush_is_answered_when_the_log_has_moved() -> None:
+    """All of the log is flushed in the other directory; the flush in the old one may never end."""
+    quorum = alone(log_flush_interval_messages="1")
+    quorum.keeps_flushes_back = True
+    data = PartitionProduceData(index=0, records=batch_bytes(0, timestamp=1))
+    topics = [TopicProduceData(name="t", partition_data=[data])]
+    request = ProduceRequest(acks=-1, timeout_ms=90_000, topic_data=topics)
+    answer = quorum.ask(OURS, request, 9, listener="PLAINTEXT")
+    quorum.advance(1_000)
+    assert answer.response is None
+    target = elsewhere(quorum)
+    assert alter(quorum, PATHS[target]) == ErrorCode.NONE
+    while place(quorum) != target:
+        quorum.flush(1)
+        quorum.advance(10)
+        assert quorum.now_ms < 80_000
+    assert answer.response.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+
+
+def test_moves_take_turns_when_each_step_takes_longer_than_the_pause() -> None:
+    quorum = cluster(**ONE_BATCH)
+    create(quorum, "t", 4, replicas=1)
+    quorum.advance(300)
+    ours = [n for n, each in enumerate(partitions(quorum, "t")) if each.leader == OURS]
+    for number in ours:
+        for _ in range(3):
+            produce_to(quorum, OURS, number)
+        assert alter(quorum, PATHS[elsewhere(quorum, number)], number) == ErrorCode.NONE
+    moves = node_of(quorum).broker.moves
+    now_ms, wall_ms = quorum.clocks
+    for step in range(len(ours)):
+        moves.tick(now_ms + 100 * step, wall_ms + 100 * step)
+    lags = [lag for number in ours for _, is_copy, lag in described(quorum, number) if is_copy]
+    assert len(ours) > 1
+    assert lags == [2] * len(ours)
 
 
 @pytest.mark.parametrize("is_killed", [True, False])
@@ -411,6 +462,7 @@ def test_full_target_delays_a_move_until_it_has_room() -> None:
     disk.fails, disk.kind = ("write", f"{PATHS[target]}/t-0"), DiskFull
     quorum.advance(5_000)
     assert (place(quorum), len(described(quorum))) == (source, 2)
+    assert longest_wait_ms(quorum) > 90, "replica.fetch.backoff.ms"
     disk.fails = None
     moved(quorum, target)
 
