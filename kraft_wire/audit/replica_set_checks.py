@@ -180,11 +180,12 @@ def _loss(
 
 
 def _bytes_from(layout: Layout, offset: int) -> int:
-    """Return how many bytes the batches from an offset on take, on a node that has them."""
+    """Return how many bytes the batches from an offset on take; -1 if damage is among them."""
     batches = layout.replica.batches
-    rows = layout.rows[batches.last_offset[layout.rows] >= offset]
-    is_whole = layout.torn_row is None and bool(np.all(batches.status[rows] == Status.OK))
-    return int(batches.size_bytes[rows].sum()) if is_whole else -1
+    before = layout.rows[batches.last_offset[layout.rows] < offset]
+    begin = int(before.max()) + 1 if len(before) else 0
+    is_whole = bool(np.all(batches.status[begin:] == Status.OK))
+    return int(batches.size_bytes[begin:].sum()) if is_whole else -1
 
 
 def _last_file(replica: Replica) -> str:

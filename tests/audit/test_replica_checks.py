@@ -77,6 +77,18 @@ def test_torn_end_is_a_warning_at_the_end_of_the_log_and_an_error_before() -> No
     assert names(findings(first=[*FIRST, b"\0" * 30])) == [("crc", "error", 6)]
 
 
+def test_torn_end_is_an_error_where_an_empty_segment_follows() -> None:
+    """The node has begun a segment since: its crash did not leave these bytes."""
+    torn = [*SECOND, b"\0" * 30]
+    assert names(findings(second=torn, segments=(0, 6))) == [("crc", "warn", 14)]
+    assert names(findings(second=torn, segments=(0, 6, 14))) == [("crc", "error", 14)]
+
+
+def test_bytes_before_the_first_batch_are_at_the_start_of_the_log() -> None:
+    found = findings(first=[b"\0" * 30, *FIRST[1:]], log_start_offset=2)
+    assert names(found) == [("crc", "error", 2)]
+
+
 def test_missing_batch_is_one_gap_also_at_a_seam() -> None:
     assert names(findings(second=[SECOND[0], *SECOND[2:]])) == [("gap", "error", 10)]
     assert names(findings(first=FIRST[:2])) == [("gap", "error", 6)]
@@ -86,6 +98,9 @@ def test_missing_batch_is_one_gap_also_at_a_seam() -> None:
 def test_gap_below_the_log_start_is_a_warning_and_in_a_compacted_topic_none() -> None:
     below = findings(first=[FIRST[0], FIRST[2]], log_start_offset=6)
     assert names(below) == [("gap", "warn", 4)]
+    for start, severity in ((3, "error"), (4, "warn")):
+        above = findings(first=[FIRST[0], FIRST[2]], log_start_offset=start)
+        assert names(above) == [("gap", severity, 4)], "the last lost offset is 3"
     assert findings(first=[FIRST[0], FIRST[2]], is_compacted=True) == []
     back = findings(first=[FIRST[0], FIRST[2], FIRST[1]], is_compacted=True)
     assert names(back) == [("gap", "error", 2)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kraft_wire.audit import (
     Replica,
     batches_of,
@@ -12,7 +14,10 @@ from kraft_wire.audit import (
     check_gap,
     check_log_matching,
 )
+from kraft_wire.audit.layout import layout_of
+from kraft_wire.audit.replica_set_checks import beginning_faults
 from kraft_wire.columnar import BatchSource, batch_columns, batches_table, window_of
+from kraft_wire.columnar.log_windows import Status
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
@@ -80,6 +85,38 @@ def test_log_that_ends_below_its_own_start_lost_data() -> None:
     assert list(check_gap(short)) == []
 
 
+def test_loss_is_that_of_the_replica_that_shows_what_was_committed() -> None:
+    pair = [replace(replica("1", SAME), log_start_offset=5), replica("2", SAME[:2])]
+    (found,) = check_below_high_watermark(pair, {"1", "2"})
+    assert (found.node, found.offset, found.severity) == ("1", 3, "error")
+
+
+@pytest.mark.parametrize(
+    ("isr", "severity"), [({"1"}, "error"), (set(), "warn"), ({"7"}, "error"), (None, "error")]
+)
+def test_replica_whose_directory_has_no_node_id_may_be_of_the_isr(
+    isr: set[str] | None, severity: str
+) -> None:
+    short = replica("old-disk", SAME, 4)
+    (found,) = check_below_high_watermark([short], isr)
+    assert found.severity == severity
+
+
+@pytest.mark.parametrize(
+    ("start_of_other", "severity"), [(None, "warn"), (2, "error"), (3, "warn"), (4, "warn")]
+)
+def test_first_files_that_are_gone_are_an_error_where_another_replica_has_them(
+    start_of_other: int | None, severity: str
+) -> None:
+    gone = replace(replica("1", SAME), segments=(3, 9), lost_from=0)
+    layouts = [layout_of(gone)]
+    if start_of_other is not None:
+        layouts.append(layout_of(replace(replica("2", SAME), log_start_offset=start_of_other)))
+    (fault,) = beginning_faults(layouts)
+    assert (fault.finding.severity, fault.finding.node, fault.finding.offset) == (severity, "1", 0)
+    assert fault.finding.file == f"{3:020d}.log"
+
+
 def test_other_boundaries_or_epochs_are_an_error_below_the_high_watermark() -> None:
     joined = b"".join(
         build_batch(records, base_offset=base, partition_leader_epoch=epoch)
@@ -143,3 +180,15 @@ def test_bytes_are_compared_with_whole_logs_only() -> None:
         ("below-high-watermark", "2"),
         ("below-high-watermark", "3"),
     ]
+
+
+def test_bytes_are_not_compared_with_those_around_a_damaged_batch() -> None:
+    """Neither its bytes nor those behind it show how many the second replica must have."""
+    four = replica("1", [*SAME, b"d"], 4)
+    status = four.batches.status.copy()
+    status[2] = Status.CRC
+    damaged = replace(four, batches=replace(four.batches, status=status))
+    for sizes in (four.batches.size_bytes[2:3], four.batches.size_bytes[2:4]):
+        short = replica("2", SAME[:2], 4, behind=bytes(int(sizes.sum())))
+        (found,) = check_below_high_watermark([damaged, short], {"1", "2"})
+        assert (found.check, found.node) == ("below-high-watermark", "2")

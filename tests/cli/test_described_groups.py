@@ -15,6 +15,8 @@ from kraft_wire.wire.generated import describe_groups, metadata, streams_group_d
 from kraft_wire.wire.message import Message
 
 SIZES = {"source": 2, "repartitioned": 4}
+ASSIGNMENT = bytes.fromhex("000000000001000174000000020000000100000003ffffffff")
+"""Of a consumer: version, topics by name with their partitions, no user data."""
 
 
 class Coordinator:
@@ -100,6 +102,54 @@ def test_a_streams_member_reads_what_its_active_tasks_have() -> None:
         TopicPartition("source", 1),
     )
     assert (member.active_tasks, member.standby_tasks) == (("0_1", "0_3"), ("0_0",))
+
+
+class ClassicCoordinator(Coordinator):
+    """The coordinator of one classic group."""
+
+    def __init__(self, protocol_type: str, assignment: bytes) -> None:
+        self.protocol_type = protocol_type
+        self.assignment = assignment
+
+    def _answer(self, request: Message) -> Message:
+        assert isinstance(request, describe_groups.DescribeGroupsRequest)
+        member = describe_groups.DescribedGroupMember(
+            member_id="m",
+            group_instance_id="i",
+            client_id="c",
+            client_host="/h",
+            member_assignment=self.assignment,
+        )
+        group = describe_groups.DescribedGroup(
+            group_id="g",
+            group_state="Stable",
+            protocol_type=self.protocol_type,
+            protocol_data="range",
+            members=[member],
+        )
+        return describe_groups.DescribeGroupsResponse(groups=[group])
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "assignment", "partitions"),
+    [
+        ("consumer", ASSIGNMENT, (TopicPartition("t", 1), TopicPartition("t", 3))),
+        ("connect", ASSIGNMENT, ()),
+        ("connect", b"\x00\x01\x00", ()),
+        ("", b"", ()),
+    ],
+)
+def test_classic_members_of_consumers_alone_have_partitions(
+    protocol_type: str, assignment: bytes, partitions: tuple[TopicPartition, ...]
+) -> None:
+    """Kafka Connect shares its tasks with the same requests, in a form of its own."""
+    facts = find_group(cast(GroupCoordinator, ClassicCoordinator(protocol_type, assignment)))
+    assert facts is not None
+    assert (facts.kind, facts.state, facts.assignor) == ("classic", "Stable", "range")
+    (member,) = facts.members
+    assert (member.member_id, member.instance_id) == ("m", "i")
+    assert (member.client_id, member.host) == ("c", "/h")
+    assert member.partitions == partitions
 
 
 @pytest.mark.parametrize(

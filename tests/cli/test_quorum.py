@@ -317,6 +317,17 @@ def test_nobody_leads_is_said_with_the_last_reason() -> None:
         admin(follower).describe()
 
 
+def test_response_without_the_quorum_is_named() -> None:
+    def empty(request: Message) -> Message | None:
+        return DescribeQuorumResponse(topics=[])
+
+    with (
+        controller(empty) as asked,
+        pytest.raises(BrokerConnectionError, match="describes no quorum"),
+    ):
+        admin(asked).describe()
+
+
 def test_other_errors_are_refusals() -> None:
     def unknown(request: Message) -> Message | None:
         return DescribeQuorumResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)

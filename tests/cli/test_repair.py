@@ -213,3 +213,5 @@ def test_mistakes_are_one_line_and_change_nothing(tmp_path: Path) -> None:
         "logs_checked": 1,
         "damage": [],
     }
+    alone = repair_json(server.data, "--partition", "__cluster_metadata-0")
+    assert alone["logs_checked"] == 1

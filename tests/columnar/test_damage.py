@@ -90,6 +90,21 @@ def test_batch_inside_a_value_of_a_damaged_batch_is_not_taken_for_one_of_the_log
     ]
 
 
+def test_stray_byte_costs_no_batch_even_if_the_wrong_length_points_to_a_batch_in_a_value() -> None:
+    """The byte shifts the length by 8 bits, and the low byte of the leader epoch to the magic."""
+    inner = bytes(build_batch([Record(b"a", b"b")], base_offset=900))
+    for filler in range(100):
+        value = bytes(filler) + inner + bytes(16_000)
+        outer = bytes(build_batch([Record(None, value)], base_offset=0, partition_leader_epoch=0))
+        (length,) = struct.unpack_from(">i", outer, 8)
+        if outer.index(inner) + 1 == (length >> 8) + 12:
+            break
+    else:
+        raise AssertionError("no filler puts the inner batch there")
+    data = b"\0" + outer + BATCHES[1]
+    assert stretches(data)[:2] == [(0, 1, GARBAGE), (1, len(outer), OK)]
+
+
 @pytest.mark.parametrize("magic", [0, 1, 3, 127, 255])
 def test_wrong_magic_costs_one_batch(magic: int) -> None:
     bad = with_bytes(BATCHES[2], 16, bytes([magic]))

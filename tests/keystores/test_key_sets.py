@@ -42,6 +42,8 @@ class Answers(BaseHTTPRequestHandler):
                 self._send(302, b"", Location="/keys?v=1")
             case "/elsewhere":
                 self._send(307, b"", Location="file:///etc/passwd")
+            case "/largest":
+                self._send(200, KEYS.ljust(1 << 20))
             case "/large":
                 self._send(200, b" " * ((1 << 20) + 1))
             case "/endless":
@@ -87,7 +89,8 @@ def test_a_key_set_comes_from_a_server() -> None:
     """SEC-OAUTH-07: by http, with its query."""
     with serving() as (address, asked):
         assert fetched(f"{address}/keys?v=1") == KEYS
-        assert asked == ["/keys?v=1"]
+        assert fetched(f"{address}/largest") == KEYS.ljust(1 << 20), "the limit itself is allowed"
+        assert asked == ["/keys?v=1", "/largest"]
 
 
 def test_a_server_is_believed_by_its_certificate(tmp_path: Path) -> None:

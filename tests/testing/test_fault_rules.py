@@ -259,7 +259,7 @@ def test_file_of_rules_is_read_and_written_the_same() -> None:
     error, delay, corrupt, vote = added
     assert (error.selector.versions, error.when.times_max) == ((3, 13), 3)
     assert (delay.fault.after_handling, delay.when.probability, delay.when.seed) == (True, 0.1, 7)
-    assert corrupt.selector.api == "Fetch"
+    assert (corrupt.selector.api, delay.selector.api) == ("Fetch", None)
     (unseeded,) = read_rules("- disconnect: true\n  when: {with_probability: 0.1}")
     assert faults.rules.add(*unseeded).when.seed == 0
     assert rule_to_document(vote) == {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from kraft_wire.testing.exchanges import Client, Exchange, Recorder
 from kraft_wire.wire.header import RequestHeader, encode_request_header
 
@@ -35,6 +38,36 @@ def test_newest_exchanges_are_kept_by_size() -> None:
     for number in range(6):
         recorder.end(begun(recorder, number, SIZE_BYTES // 4), bytes(SIZE_BYTES // 4))
     assert numbers(recorder) == [4, 5]
+
+
+def test_line_of_a_trace_has_the_time_of_the_request_and_how_long_it_took(tmp_path: Path) -> None:
+    times = iter([1_700_000_000_123, 1_700_000_000_130])
+    recorder = Recorder(lambda: next(times), keeps=False)
+    recorder.trace_to(tmp_path / "trace.jsonl")
+    head = encode_request_header(RequestHeader(3, 9, 5, "shop"))
+    exchange = recorder.begin(2, Client("127.0.0.1:7"), head)
+    assert exchange is not None
+    recorder.end(exchange, None)
+    recorder.trace_to(None)
+    (line,) = (tmp_path / "trace.jsonl").read_text().splitlines()
+    assert json.loads(line) == {
+        "at_ms": 1_700_000_000_123,
+        "took_ms": 7,
+        "node": 2,
+        "client": "127.0.0.1:7",
+        "client_software": "",
+        "header": {
+            "api": "Metadata",
+            "api_key": 3,
+            "api_version": 9,
+            "correlation_id": 5,
+            "client_id": "shop",
+        },
+        "request": None,
+        "response": None,
+        "faults": [],
+    }
+    assert recorder.exchanges(None, None) == []
 
 
 def test_late_response_takes_no_room_if_its_request_is_dropped() -> None:

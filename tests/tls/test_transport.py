@@ -3,7 +3,9 @@
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from kraft_wire.node.config.security import ListenerSecurity, TlsSettings
 from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.outputs import Peer
 from kraft_wire.node.security.principal_rules import parse_principal_rules
-from kraft_wire.tls.contexts import server_context
+from kraft_wire.tls.contexts import client_context, server_context
 from kraft_wire.tls.encryption import encryption_of
 from kraft_wire.tls.transport import TlsTransport
 from tests.certificates import Authority, Certificate
@@ -199,6 +201,37 @@ def test_suites_of_one_version_leave_no_other_version(
     context = server_context(tls, "L")
     versions = ssl.TLSVersion[lowest], ssl.TLSVersion[highest]
     assert (context.minimum_version, context.maximum_version) == versions
+
+
+@pytest.mark.parametrize("context_of", [server_context, client_context])
+def test_a_trust_store_is_trusted_and_nothing_else(
+    authority: Authority,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    context_of: Callable[[TlsSettings, str], ssl.SSLContext],
+) -> None:
+    """The platform's authorities are for those that name no trust store."""
+    other = Authority(tmp_path / "other", name="other authority")
+    monkeypatch.setenv("SSL_CERT_FILE", str(other.trusted))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    tls = settings(authority, authority.signed("server").store)
+
+    def trusted(store: Store | None) -> list[bytes]:
+        return context_of(replace(tls, trust_store=store), "L").get_ca_certs(binary_form=True)
+
+    (own,) = trusted(Store(str(authority.trusted)))
+    (default,) = trusted(None)
+    assert own != default
+
+
+def test_links_verify_their_peer_and_its_name(authority: Authority) -> None:
+    """Whatever a listener asks of its clients."""
+    tls = settings(authority, authority.signed("server").store, client_auth="none")
+    for checks_host_name in (True, False):
+        context = client_context(replace(tls, checks_host_name=checks_host_name), "L")
+        assert context.verify_mode is ssl.CERT_REQUIRED
+        assert context.check_hostname is checks_host_name
+    assert server_context(tls, "L").verify_mode is ssl.CERT_NONE
 
 
 def test_inline_and_encrypted_stores_are_read(authority: Authority) -> None:
