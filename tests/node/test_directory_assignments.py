@@ -312,6 +312,37 @@ def test_move_of_a_deleted_topic_is_never_assigned_and_its_end_is_not_told() -> 
     assert broker.advance(60_000) == []
 
 
+def test_directory_that_the_metadata_has_meanwhile_is_not_sent_again() -> None:
+    broker = Broker()
+    broker.put(1, "t", 0)
+    broker.publish({"t": [UNASSIGNED_DIRECTORY]})
+    assert len(broker.advance(100)) == 1
+    broker.publish({"t": [SECOND]})
+    broker.reply(ErrorCode.REQUEST_TIMED_OUT)
+    assert broker.advance(60_000) == []
+
+
+def test_target_of_a_move_replaces_the_directory_of_a_failed_request() -> None:
+    broker, name = Broker(), TopicPartition("t", 0)
+    broker.put(0, "t", 0)
+    broker.publish({"t": [UNASSIGNED_DIRECTORY]})
+    assert broker.advance(100) == [[(FIRST, id_of("t"), 0)]]
+    broker.assignments.assign(name, str(SECOND), broker.now_ms)
+    due_ms = broker.assignments.deadline_ms()
+    assert due_ms is not None
+    assert due_ms > broker.now_ms + 100_000, "the response to the first request is awaited"
+    broker.reply(ErrorCode.NOT_CONTROLLER)
+    assert broker.advance(10_000) == [[(SECOND, id_of("t"), 0)]]
+
+
+def test_directory_of_a_damaged_log_is_sent_as_well() -> None:
+    """Its replica is offline until the log is repaired, there and nowhere else."""
+    broker = Broker()
+    broker.directories[1].damaged[TopicPartition("t", 0)] = object()
+    broker.publish({"t": [UNASSIGNED_DIRECTORY]})
+    assert broker.advance(100) == [[(SECOND, id_of("t"), 0)]]
+
+
 def test_levels_without_directories_have_nothing_to_assign() -> None:
     broker, name = Broker(), TopicPartition("t", 0)
     broker.put(0, "t", 0)

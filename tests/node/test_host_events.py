@@ -9,6 +9,7 @@ import pytest
 
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.events.host_events import HostEvents
+from kraft_wire.node.limits import RequestMemory
 from kraft_wire.node.outputs import Peer
 from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest
@@ -73,3 +74,39 @@ def test_request_that_may_not_wait_is_told_when_it_took_long(api_key: int, is_to
     host.answered(peer, 100, 1.5)
     assert len(lines) == is_told
     assert all("client_id=me ms=500" in each for each in lines), lines
+
+
+def test_request_is_counted_once() -> None:
+    host, lines = events()
+    peer = Peer(1, "127.0.0.1", 9, "CLIENT")
+    host.received(peer, bytearray(HeartbeatRequest.API_KEY.to_bytes(2, "big")), 1.0)
+    figures = peer.figures
+    assert figures is not None
+    host.answered(peer, 100, 1.25)
+    host.answered(peer, 100, 9.0)
+    assert (sum(figures.buckets), figures.seconds) == (1, 0.25)
+    assert lines == []
+
+
+def test_flush_that_ends_twice_is_not_slow_the_second_time() -> None:
+    host, lines = events()
+    host.flush_began(7, 10.0)
+    host.flush_ended(7, 10.1)
+    host.flush_ended(7, 20.0)
+    assert lines == []
+
+
+def test_lines_name_the_connection_and_the_memory() -> None:
+    lines: list[str] = []
+    log = EventLog(lines.append)
+    log.set_level("DEBUG")
+    host = HostEvents(log, SLOW_MS, lambda: 0)
+    peer = Peer(1, "10.0.0.7", 9, "CLIENT", client_id="me")
+    peer.requests_count = 3
+    host.connection("connection_closed", peer)
+    memory = RequestMemory(1_000)
+    memory.used_bytes = 900
+    host.starving(peer, memory)
+    closed, starving = lines
+    assert "client=10.0.0.7:9 listener=CLIENT client_id=me requests=3" in closed
+    assert "request_memory_exhausted client=10.0.0.7 used_bytes=900 allowed_bytes=1000" in starving

@@ -224,6 +224,17 @@ def test_a_trust_store_is_trusted_and_nothing_else(
     assert own != default
 
 
+@pytest.mark.parametrize("context_of", [server_context, client_context])
+def test_versions_may_be_listed_in_any_order(
+    authority: Authority, context_of: Callable[[TlsSettings, str], ssl.SSLContext]
+) -> None:
+    store = authority.signed("server").store
+    for versions in (("TLSv1.2", "TLSv1.3"), ("TLSv1.3", "TLSv1.2")):
+        context = context_of(settings(authority, store, versions=versions), "L")
+        assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+        assert context.maximum_version is ssl.TLSVersion.TLSv1_3
+
+
 def test_links_verify_their_peer_and_its_name(authority: Authority) -> None:
     """Whatever a listener asks of its clients."""
     tls = settings(authority, authority.signed("server").store, client_auth="none")
