@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from math import inf, nan
 
 import pytest
 
 from kraft_wire.model import Uuid
-from kraft_wire.testing.faults.documents import InvalidRule, read_rules, rule_to_document
+from kraft_wire.testing.faults.documents import InvalidRule, read_rules, rule_of, rule_to_document
 from kraft_wire.testing.faults.injecting import Faults
 from kraft_wire.testing.faults.rule import When, on_call, times
 from kraft_wire.testing.faults.rules import FaultRules
@@ -271,6 +272,14 @@ def test_file_of_rules_is_read_and_written_the_same() -> None:
     }
 
 
+@pytest.mark.parametrize("number", [inf, nan, -0.5])
+@pytest.mark.parametrize("effect", ["delay", "throttle", "truncate_response"])
+def test_numbers_of_a_rule_are_finite(effect: str, number: float) -> None:
+    """YAML has `.inf` and `.nan`, and JSON as Python reads it has 1e999."""
+    with pytest.raises(InvalidRule, match=f"rule 1: {effect}: {number} is not a number of 0 or"):
+        rule_of({effect: number}, "rule 1")
+
+
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
@@ -279,6 +288,11 @@ def test_file_of_rules_is_read_and_written_the_same() -> None:
         ({"delay": 1, "disconnect": True}, "expected one effect of"),
         ({"delay": 1, "colour": "red"}, "unknown key 'colour'"),
         ({"delay": -1}, "not a number of 0 or more"),
+        ({"delay": True, "after_handling": 1}, "is neither true nor false"),
+        ({"disconnect": False}, "not a number of 0 or more"),
+        ({"inject_error": True}, "is not the name of an error"),
+        ({"disconnect": True, "partition": True}, "partition: True is not a number"),
+        ({"disconnect": True, "versions": "7-3"}, "ends before it begins"),
         ({"throttle": 3_000_000}, "is not a number of seconds up to"),
         ({"inject_error": 40_000}, "40000 is not an error code"),
         ({"inject_error": "NOT_AN_ERROR"}, "unknown error 'NOT_AN_ERROR'"),

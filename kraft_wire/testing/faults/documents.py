@@ -6,6 +6,7 @@ A rule is an object with one effect, the selection of its requests, and `when`:
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -117,7 +118,7 @@ def _fault(effect: Effect, entry: Mapping[object, object]) -> Fault:
     if after_handling and effect not in _AFTER_HANDLING:
         raise ValueError(f"after_handling is not possible with {effect.value}")
     if effect is Effect.INJECT_ERROR:
-        if not isinstance(value, str | int):
+        if not isinstance(value, str | int) or isinstance(value, bool):
             raise ValueError(f"inject_error: {value!r} is not the name of an error")
         return Fault(effect, error_code=error_code_of(value))
     number = _number(effect.value, value) if value not in (None, True) else 0
@@ -127,7 +128,7 @@ def _fault(effect: Effect, entry: Mapping[object, object]) -> Fault:
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise ValueError(f"{name}: {value!r} is not a number of 0 or more")
     return value
 
@@ -137,7 +138,10 @@ def _versions(value: object) -> tuple[int, int]:
     found = _VERSIONS.fullmatch(str(value))
     if found is None:
         raise ValueError(f"versions: {value!r} is neither a version nor a range like 3-13")
-    return int(found[1]), int(found[2] or found[1])
+    first, last = int(found[1]), int(found[2] or found[1])
+    if first > last:
+        raise ValueError(f"versions: {value!r} ends before it begins")
+    return first, last
 
 
 def _when(value: object) -> When:
