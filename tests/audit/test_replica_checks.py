@@ -80,8 +80,8 @@ def test_torn_end_is_a_warning_at_the_end_of_the_log_and_an_error_before() -> No
 def test_torn_end_is_an_error_where_an_empty_segment_follows() -> None:
     """The node has begun a segment since: its crash did not leave these bytes."""
     torn = [*SECOND, b"\0" * 30]
-    assert names(findings(second=torn, segments=(0, 6))) == [("crc", "warn", 14)]
-    assert names(findings(second=torn, segments=(0, 6, 14))) == [("crc", "error", 14)]
+    assert names(findings(second=torn, segments=[0, 6])) == [("crc", "warn", 14)]
+    assert names(findings(second=torn, segments=[0, 6, 14])) == [("crc", "error", 14)]
 
 
 def test_bytes_before_the_first_batch_are_at_the_start_of_the_log() -> None:

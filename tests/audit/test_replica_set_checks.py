@@ -108,7 +108,7 @@ def test_replica_whose_directory_has_no_node_id_may_be_of_the_isr(
 def test_first_files_that_are_gone_are_an_error_where_another_replica_has_them(
     start_of_other: int | None, severity: str
 ) -> None:
-    gone = replace(replica("1", SAME), segments=(3, 9), lost_from=0)
+    gone = replace(replica("1", SAME), segments=[3, 9], lost_from=0)
     layouts = [layout_of(gone)]
     if start_of_other is not None:
         layouts.append(layout_of(replace(replica("2", SAME), log_start_offset=start_of_other)))
