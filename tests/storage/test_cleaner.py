@@ -100,6 +100,18 @@ def test_tombstone_goes_after_the_delete_horizon_of_its_first_pass() -> None:
     assert log.log_end_offset == 2
 
 
+def test_tombstone_that_is_to_stay_for_ever_has_the_latest_horizon() -> None:
+    fs, latest = SimFileSystem(), (1 << 63) - 1
+    log = open_at(fs, replace(CONFIG, delete_retention_ms=latest))
+    put(log, b"a", None)
+    close_segment(log)
+    for wall_ms in (5_000, 6_000):
+        compact(fs, log, Offset(0), wall_ms)
+        (data,) = contents(log)
+        assert parsed(data).delete_horizon_ms == latest
+    assert records(log) == [(0, b"a", None)]
+
+
 def test_record_without_key_goes() -> None:
     fs = SimFileSystem()
     log = open_at(fs, CONFIG)

@@ -39,6 +39,7 @@ __all__ = ["CompactionResult", "compact"]
 
 _KEY_BYTES_MAX = 16
 _INT32_MAX = (1 << 31) - 1
+_INT64_MAX = (1 << 63) - 1
 
 
 @frozen
@@ -75,7 +76,8 @@ def compact(
     last_of_producer = _last_offsets(log.producer_states)
     before = after = 0
     for group in _groups(sources, log.config.segment_bytes):
-        horizon = wall_ms + log.config.delete_retention_ms
+        # A topic may keep tombstones for ever; in 4.3.1 the sum wraps, and they go at once.
+        horizon = min(wall_ms + log.config.delete_retention_ms, _INT64_MAX)
         rewrite = _Rewrite(newest, transactions, last_of_producer, wall_ms, horizon)
         cleaned = _clean_group(fs, log, group, rewrite, wall_ms)
         before += sum(segment.size_bytes for segment in group)
