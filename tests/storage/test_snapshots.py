@@ -33,6 +33,12 @@ def data(offset: int, epoch: int = 2) -> bytes:
     return bytes(build_batch([record], base_offset=offset, partition_leader_epoch=epoch))
 
 
+def behind_another(kind: int) -> bytes:
+    """A control record that is not the first one of its batch."""
+    records = [Record(bytes([0, 0, 0, each]), b"\0\0\0", timestamp=1) for each in (5, kind)]
+    return bytes(build_batch(records, partition_leader_epoch=2, is_control=True))
+
+
 def disk() -> SimFileSystem:
     fs = SimFileSystem()
     fs.make_directory(D)
@@ -104,6 +110,7 @@ def test_order_is_by_epoch_then_offset_and_other_files_do_not_count() -> None:
         ([control(3, 0), data(1)], "no footer"),
         ([data(0), control(4, 1)], "no header"),
         ([control(4, 0), control(4, 1)], "no header"),
+        ([behind_another(3), control(4, 2)], "no header"),
         ([control(3, 0), data(5), control(4, 6)], "where 1 is next"),
         ([control(3, 0), data(1, epoch=1), control(4, 2)], "leader epoch 1"),
         ([control(3, 0), data(1)[:-1]], "beyond the end"),

@@ -218,6 +218,15 @@ def with_unreadable_records() -> bytes:
     return head + bytes(broken) + footer_at(2)
 
 
+def with_codec(codec: int) -> bytes:
+    """Records that are not compressed, in a batch that names a codec."""
+    head = next(snapshot_batches(at(9, 2), SnapshotHead(1, 1), []))
+    broken = bytearray(batch_bytes(1, epoch=2))
+    broken[22] = codec
+    broken[17:21] = crc32c(bytes(broken[21:])).to_bytes(4, "big")
+    return head + bytes(broken) + footer_at(2)
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -228,6 +237,8 @@ def with_unreadable_records() -> bytes:
         (garbage_control(0, 3), "SNAPSHOT_HEADER"),
         (garbage_control(0, 99), "no header"),
         (with_unreadable_records(), "record"),
+        (with_codec(7), "codec 7"),
+        (with_codec(1), "gzip data"),
     ],
 )
 def test_fetched_snapshot_that_is_not_whole_is_dropped_by_name(data: bytes, reason: str) -> None:

@@ -194,7 +194,7 @@ class _Walk:
                 reason = _what_is_wrong(batch, at, self._next_offset, self._snapshot_id)
                 if reason is not None:
                     raise CorruptMetadataSnapshot(self._path, at, reason)
-                is_closed = _holds(batch, _FOOTER_TYPE)
+                is_closed = _FOOTER_TYPE in _control_types(batch)
                 yield batch
                 self.position, self._last_at = at + batch.size_bytes, at
                 self._next_offset, self._is_closed = batch.next_offset, is_closed
@@ -218,21 +218,22 @@ def _what_is_wrong(
         return f"base offset {batch.base_offset} where {expected} is next"
     if batch.partition_leader_epoch != snapshot_id.epoch:
         return f"leader epoch {batch.partition_leader_epoch} is not the snapshot's"
-    if position == 0 and not _holds(batch, _HEADER_TYPE):
+    if position == 0 and next(iter(_control_types(batch)), None) != _HEADER_TYPE:
         return "no header at the beginning"
     return None
 
 
-def _holds(batch: RecordBatch, kind: int) -> bool:
-    """Return whether the batch is a control batch with a record of that type."""
-    assert kind in (_HEADER_TYPE, _FOOTER_TYPE), kind
+def _control_types(batch: RecordBatch) -> list[int | None]:
+    """Return the types of the records of a control batch, None for no type; none of others."""
     if not batch.is_control:
-        return False
+        return []
     keys = [record.key for record in batch.iter_records()]
-    return any(
-        key is not None and len(key) == _CONTROL_KEY.size and _CONTROL_KEY.unpack(key)[1] == kind
+    types = [
+        _CONTROL_KEY.unpack(key)[1] if key is not None and len(key) == _CONTROL_KEY.size else None
         for key in keys
-    )
+    ]
+    assert len(types) == len(keys), batch
+    return types
 
 
 def retire_snapshots(fs: FileSystem, directory: str, below: OffsetAndEpoch) -> list[str]:

@@ -31,7 +31,7 @@ from kraft_wire.storage.snapshots.metadata_snapshot import (
 )
 from kraft_wire.wire.generated.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.wire.message import Message, Part
-from kraft_wire.wire.records.corruption import InvalidRecord
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
 from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["FORMATTED_ID", "MetadataSnapshots", "open_snapshots"]
@@ -245,7 +245,7 @@ def _verify(partial: SnapshotWriter) -> None:
         try:
             control_messages(batch)
             batch.check_records()
-        except InvalidRecord as bad:
+        except CorruptRecordBatch as bad:  # records, or their compression
             raise CorruptMetadataSnapshot(partial.path, position, bad.reason) from bad
         position += batch.size_bytes
     partial.check_end()
