@@ -15,6 +15,7 @@ from kraft_wire.wire.generated.fetch import (
     FetchTopic,
     PartitionData,
 )
+from kraft_wire.wire.message import UnencodableMessage
 from tests.broker.replication.leading import TOPIC, Leading, Waiting, batch
 from tests.broker.small_broker import partition_image
 
@@ -160,6 +161,38 @@ def test_a_fetch_that_names_too_much_beside_those_that_wait_is_answered_at_once(
     assert asked(leading, 0, 7, 8, offset=1, min_bytes=1).is_parked
     purgatory.forget(leading.context(VERSION).connection_id - 1)
     assert purgatory.partitions_count == 0
+
+
+class Quota:
+    """Measures answers, and throttles nobody."""
+
+    def fetch_bytes_max(self, context: object, bytes_max: int) -> int:
+        return bytes_max
+
+    def fetched(self, context: object, size_bytes: int, now_ms: int) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_an_answer_that_cannot_be_encoded_is_not_measured(version: int) -> None:
+    """Each byte of a name that is no UTF-8 is a character of three bytes in the answer.
+
+    Measured when its time was over, the answer ended the process. The node closes the connection.
+    """
+    leading = Leading(partition_image(0))
+    leading.broker.fetch_quota = Quota()
+    topics = [
+        FetchTopic(topic=TOPIC, partitions=[FetchPartition(partition=0)]),
+        FetchTopic(topic="\ufffd" * 20_000, partitions=[FetchPartition(partition=0)]),
+    ]
+    request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=topics, session_epoch=-1)
+    context = leading.context(version)
+    waiting = Waiting(leading, context, fetch.handle(leading.broker, context, request))
+    assert waiting.is_parked
+    leading.broker.fetch_purgatory.expire(context.now_ms + 500)
+    assert waiting.answer is not None
+    with pytest.raises(UnencodableMessage):
+        waiting.answer.encode(version)
 
 
 def test_places_that_never_were_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ from kraft_wire.wire.generated.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Message, UnencodableMessage
 from kraft_wire.wire.runtime import new
 
 if TYPE_CHECKING:
@@ -503,7 +503,14 @@ class FetchRun:
 
 
 def _size_bytes(response: FetchResponse, version: int) -> int:
-    parts = response.encode_parts(version)
+    """Return the size of an answer; 0 if it cannot be encoded, which closes the connection.
+
+    A name of invalid UTF-8 may become longer than a name can be.
+    """
+    try:
+        parts = response.encode_parts(version)
+    except UnencodableMessage:
+        return 0
     sizes = (part.size_bytes if isinstance(part, FileSlice) else len(part) for part in parts)
     return _LENGTH_BYTES + sum(sizes)
 
