@@ -161,6 +161,17 @@ def test_largest_time_of_records_that_go_back_in_time_is_that_of_the_first() -> 
     assert struct.unpack_from(">qq", stored, 27) == (WALL_MS, WALL_MS)
 
 
+@pytest.mark.parametrize(("count", "error"), [(2, E.NONE), (3, E.UNKNOWN_SERVER_ERROR)])
+def test_the_end_of_a_log_is_an_offset(count: int, error: E) -> None:
+    """A leader of before may have sent a batch with nearly the largest offset of 64 bits."""
+    target = partition()
+    end = (1 << 63) - 3
+    target.log.truncate_fully_and_start_at(Offset(end))
+    records = [Record(b"k", b"v", timestamp=WALL_MS)] * count
+    assert produced(target, build_batch(records)).error == error
+    assert target.log.log_end_offset == (end + count if error is E.NONE else end)
+
+
 def test_reader_that_names_no_epoch_diverges_nowhere() -> None:
     """KIP-595: -1 is the default of LastFetchedEpoch."""
     target = partition()

@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 _NO_TIMESTAMP: Final = -1
+_OFFSET_MAX: Final = (1 << 63) - 1
 _COPIED_BYTES_MAX: Final = 64 * 1024
 _SHOWN_ERRORS: Final = 3
 """Kafka's message shows the first three record errors at most."""
@@ -147,12 +148,15 @@ def assigned(
     """Return a batch in its final form: codec, offset, leader epoch, append time.
 
     Patches the batch's own bytes if the codec stays. Errors (`AppendRejected`): MESSAGE_TOO_LARGE
-    (in another codec than it came in), RECORD_LIST_TOO_LARGE.
+    (in another codec than it came in), UNKNOWN_SERVER_ERROR (the log has too few offsets left: a
+    leader of before may have sent any), RECORD_LIST_TOO_LARGE.
     """
     if _is_recompressed(batch, limits) and not batch.attributes & CONTROL_BIT:
         batch = _recompressed(batch, limits)
     if batch.view.readonly:
         batch.view = memoryview(bytearray(batch.view))
+    if next_offset + batch.last_offset_delta >= _OFFSET_MAX:
+        raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "The log has no offsets left.")
     batch.assign(next_offset, leader_epoch)
     if limits.message_timestamp_type == "LogAppendTime":
         patch_log_append_time(batch.view, wall_ms)
