@@ -159,11 +159,11 @@ class Log:
         """
         if self._space.is_full:
             raise DiskFull("append", self.directory, "too little space is left")
-        if not self.topic_id_is_saved:
-            self._save_topic_id()
         first, last = batches[0], batches[-1]
         assert first.base_offset >= self.log_end_offset, (first, self.log_end_offset)
         last_offset = last.base_offset + last.last_offset_delta
+        if not self.topic_id_is_saved or first.base_offset < self._active.base_offset:
+            self._make_ready(Offset(first.base_offset))
         if not self._active.has_room_for(
             len(data), last_offset, self.config
         ) or self._is_time_to_roll(last.max_timestamp, wall_ms):
@@ -200,6 +200,19 @@ class Log:
         except StorageError:
             self.epochs.restore(before)
             raise
+
+    def _make_ready(self, offset: Offset) -> None:
+        """Save the topic id; remove an empty segment above the next batch.
+
+        A full disk has refused that segment's batch. It was behind a gap, in which another leader
+        may have records.
+        """
+        if not self.topic_id_is_saved:
+            self._save_topic_id()
+        while self._active.base_offset > offset:
+            assert self._active.size_bytes == 0, self._active.path
+            remove_snapshots(self._fs, self.directory, lambda taken_at: taken_at > offset)
+            self._remove_last_segment()
 
     def _save_topic_id(self) -> None:
         """Write `partition.metadata`; the next flush makes its name durable with the records."""

@@ -290,6 +290,28 @@ def test_whichever_call_of_an_append_fails_a_clean_restart_finds_everything() ->
         assert again.latest_epoch == 1
 
 
+@pytest.mark.parametrize("base", [2, 3])
+def test_a_batch_may_follow_in_a_gap_that_a_full_disk_has_refused(base: int) -> None:
+    """Another leader may have records there, or this replica may lead and continue at its end."""
+    config = LogConfig(segment_bytes=400, cleanup_policy=("compact",))
+    fs = Refusing()
+    log = open_at(fs, config)
+    added = fill(log, 2)
+    fs.refused = (("write", f"{50:020d}.log"),)
+    with pytest.raises(DiskFull):
+        append(log, batch_bytes(50, size=200))
+    fs.refused = ()
+    for offset in (base, 55, 60):
+        added.append(batch_bytes(offset, size=1, producer_id=offset, sequence=0))
+        append(log, added[-1])
+    assert contents(log) == added
+    log.truncate_to(Offset(60))
+    assert [state.last_offset for state in log.producer_states.active_producers()] == [base, 55]
+    log.close()
+    again = open_at(fs, config, is_clean=True)
+    assert (contents(again), again.log_end_offset) == (added[:-1], 56)
+
+
 def test_an_append_that_finds_no_room_begins_no_epoch() -> None:
     """A vote and a truncation go by the newest epoch: one that no record has would be a lie."""
     data = batch_bytes(2, epoch=1) + batch_bytes(3, epoch=1) + batch_bytes(4, epoch=4)
