@@ -13,7 +13,7 @@ from kraft_wire.frozen import maker, slotted
 from kraft_wire.wire.generated.messages import MESSAGES
 from kraft_wire.wire.generated.registry import REQUESTS
 from kraft_wire.wire.message import Buffer, DecodeLimits, Malformation, MalformedMessage
-from kraft_wire.wire.primitives import decode_unsigned_varint
+from kraft_wire.wire.primitives import STRING_BYTES_MAX, decode_unsigned_varint
 
 __all__ = [
     "ANSWERS_FLEXIBLE_FROM",
@@ -33,6 +33,8 @@ NEVER_FLEXIBLE = 32767
 ANSWERS_FLEXIBLE_FROM = FLEXIBLE_FROM | {API_VERSIONS: NEVER_FLEXIBLE}
 """Version since which the header of a response has tagged fields."""
 EMPTY_TAGS = b"\x00"
+_GROWING_FROM = STRING_BYTES_MAX // 3
+"""A longer client id may be too long to be written, if its bytes are not UTF-8."""
 
 HEAD = Struct(">hhih")
 SHORT_HEAD = Struct(">hhi")
@@ -88,11 +90,25 @@ def parse_request_header(
             kind = Malformation.LENGTH
             raise MalformedMessage("client_id", 10, reason, kind, declared=length, allowed=left)
         client_id = str(frame[10:end], "utf-8", "replace")
+        if length > _GROWING_FROM and limits is not None:
+            _check_client_id(client_id, limits.text_bytes)
     if api_version >= FLEXIBLE_FROM.get(api_key, NEVER_FLEXIBLE):
         if end == len(frame):
             raise _cut_off("tagged_fields", end)
         end = end + 1 if frame[end] == 0 else _skip_tags(frame, end, limits)
     return new_header(api_key, api_version, correlation_id, client_id), end
+
+
+def _check_client_id(client_id: str, allowed: int) -> None:
+    """Refuse a client id that no envelope and no record could have, as `walker` other strings.
+
+    An invalid byte of UTF-8 is read as U+FFFD, which takes three bytes.
+    """
+    size = len(client_id.encode())
+    if size > allowed:
+        reason = f"string of {size} bytes, {allowed} are the maximum, as UTF-8"
+        kind = Malformation.STRING
+        raise MalformedMessage("client_id", 10, reason, kind, declared=size, allowed=allowed)
 
 
 def _cut_off(field: str, byte: int) -> MalformedMessage:
