@@ -19,6 +19,7 @@ __all__ = [
     "check_instance_free",
     "find_dynamic",
     "find_group",
+    "find_holder",
     "find_static",
 ]
 
@@ -54,16 +55,26 @@ def find_dynamic(group: ConsumerGroup, member_id: str) -> ConsumerMember | Refus
 
 def find_static(group: ConsumerGroup, member_id: str, instance_id: str) -> ConsumerMember | Refusal:
     """Return the member of an instance; one with another id has taken its place."""
-    holder_id = group.static_members.get(instance_id)
-    if holder_id is None:
+    holder = find_holder(group, instance_id)
+    if holder is None:
         return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if holder_id != member_id:
-        return Refusal(
-            ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} was fenced by member "
-            f"{holder_id}.",
-        )
-    return group.members[holder_id]
+    if isinstance(holder, Refusal) or holder.member_id == member_id:
+        return holder
+    return Refusal(
+        ErrorCode.FENCED_INSTANCE_ID,
+        f"Static member {member_id} with instance id {instance_id} was fenced by member "
+        f"{holder.member_id}.",
+    )
+
+
+def find_holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | Refusal | None:
+    """Return the member of an instance, None if there was none.
+
+    UNKNOWN_MEMBER_ID, as in Kafka, if a member changed its instance and left: its former instance
+    still names it, until another member takes it over by that id.
+    """
+    holder_id = group.static_members.get(instance_id)
+    return None if holder_id is None else find_dynamic(group, holder_id)
 
 
 def check_instance_free(holder: ConsumerMember, member_id: str) -> Refusal | None:

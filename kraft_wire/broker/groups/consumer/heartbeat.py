@@ -16,6 +16,7 @@ from kraft_wire.broker.groups.consumer.checks import (
     check_instance_free,
     find_dynamic,
     find_group,
+    find_holder,
     find_static,
 )
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
@@ -214,17 +215,18 @@ def _entered_static(
             return member
         refused = check_epoch(member, request.member_epoch, owned)
         return refused or Walk(shard, group, owned, member, member)
-    holder_id = group.static_members.get(instance_id)
-    if holder_id is None:
+    holder = find_holder(group, instance_id)
+    if holder is None:
         member = group.members.get(member_id) or ConsumerMember(member_id)
         return Walk(shard, group, owned, member, member)
-    holder = group.members[holder_id]
+    if isinstance(holder, Refusal):
+        return holder
     refused = check_instance_free(holder, member_id)
     if refused is not None:
         return refused
     member = replace(holder, member_id=member_id, member_epoch=0, previous_member_epoch=0)
     walk = Walk(shard, group, owned, member, member)
-    take_place(walk, holder_id)
+    take_place(walk, holder.member_id)
     return walk
 
 

@@ -12,7 +12,7 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.classic.group import CONSUMER_PROTOCOL_TYPE
 from kraft_wire.broker.groups.classic.join import JoinAttempt
-from kraft_wire.broker.groups.consumer.checks import check_capacity, find_static
+from kraft_wire.broker.groups.consumer.checks import check_capacity, find_holder, find_static
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.member_steps import (
@@ -112,17 +112,18 @@ def _entered(
 ) -> Walk | Refusal:
     """Find the member, or make it; a static one without an id takes its instance's place."""
     instance_id = attempt.group_instance_id
-    holder_id = None if instance_id is None else group.static_members.get(instance_id)
     if instance_id is not None and attempt.member_id:
         found = find_static(group, member_id, instance_id)
         return found if isinstance(found, Refusal) else Walk(shard, group, None, found, found)
-    if holder_id is None:
+    holder = None if instance_id is None else find_holder(group, instance_id)
+    if isinstance(holder, Refusal):
+        return holder
+    if holder is None:
         member = group.members.get(member_id) or ConsumerMember(member_id)
         return Walk(shard, group, None, member, member)
-    holder = group.members[holder_id]
     member = replace(holder, member_id=member_id, member_epoch=0, previous_member_epoch=0)
     walk = Walk(shard, group, None, member, member)
-    take_place(walk, holder_id)
+    take_place(walk, holder.member_id)
     return walk
 
 
@@ -139,9 +140,9 @@ def _taken(
     refused = subscribe(walk, at)
     if refused is not None:
         return refused
-    gone = () if walk.holder_id is None else (walk.holder_id,)
-    if is_downgrade_due(walk.shard, walk.group, gone, replacements=1):
-        return _downgraded(walk, attempt, at)
+    holder_id = walk.group.static_members.get(attempt.group_instance_id or "")
+    if holder_id is not None and _is_last_modern(walk, holder_id):
+        return _downgraded(walk, attempt, holder_id, at)
     is_due = walk.has_new_names or walk.regex.changes_topics
     is_homogeneous = raise_epoch(walk, is_due=is_due)
     aim = retarget(walk, is_homogeneous, at)
@@ -149,6 +150,14 @@ def _taken(
         return aim
     refused = reconcile(walk, *aim)
     return refused or _finish(walk, attempt, at)
+
+
+def _is_last_modern(walk: Walk, holder_id: str) -> bool:
+    """Whether a member takes the place of the last one that uses the consumer protocol."""
+    holder = walk.group.members[holder_id]
+    return holder.classic_metadata is None and is_downgrade_due(
+        walk.shard, walk.group, (holder_id,), replacements=1
+    )
 
 
 def _describe(walk: Walk, attempt: JoinAttempt, subscription: ConsumerProtocolSubscription) -> None:
@@ -195,10 +204,11 @@ def _answer(walk: Walk, attempt: JoinAttempt, appended: Appended) -> Outcome[Joi
 
 
 def _downgraded(
-    walk: Walk, attempt: JoinAttempt, at: ClockReading
+    walk: Walk, attempt: JoinAttempt, holder_id: str, at: ClockReading
 ) -> Outcome[JoinGroupResponse] | Refusal:
-    """Turn the group into a classic one, of which the member is one."""
+    """Turn the group into a classic one, in which a member takes the place of its instance's."""
     group = walk.group
+    assert holder_id in group.members, holder_id
     raise_epoch(walk, is_due=walk.has_new_names or walk.regex.changes_topics)
     target = last_target(group, walk.member)
     rebalances = walk.epoch > group.assignment_epoch
@@ -206,14 +216,13 @@ def _downgraded(
         refused = reconcile(walk, group.assignment_epoch, target)
         if refused is not None:
             return refused
-    assert walk.holder_id is not None, walk.member.member_id
-    left = [each for each in group.members.values() if each.member_id != walk.holder_id]
+    left = [each for each in group.members.values() if each.member_id != holder_id]
     targets = dict(group.targets.items()) | {walk.member.member_id: target}
     done = Downgrade(
         group,
         [*left, walk.member],
         targets,
-        {walk.holder_id: walk.member.member_id},
+        {holder_id: walk.member.member_id},
         walk.records,
         rebalances=rebalances,
     )

@@ -24,6 +24,7 @@ from kraft_wire.broker.groups.consumer.session import await_rejoin, renew_sessio
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.wire.generated.consumer_group_member_metadata_value import ClassicProtocol
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest
 from kraft_wire.wire.generated.leave_group import (
@@ -32,7 +33,7 @@ from kraft_wire.wire.generated.leave_group import (
     MemberResponse,
 )
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import MalformedMessage, Message
 
 __all__ = ["Outcome", "consumer_group_of", "heartbeat", "leave", "sync"]
 
@@ -60,13 +61,15 @@ def sync(
     """Hand a member what it has now.
 
     Errors, first match wins: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
+    INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS, UNKNOWN_SERVER_ERROR (the member's first
+    protocol is none of a consumer: a classic group used another one).
     """
     member = _find(group, request.member_id, request.group_instance_id, request.generation_id)
     if isinstance(member, ErrorCode):
         return Outcome(SyncGroupResponse(error_code=member))
-    assert member.classic_metadata is not None, member.member_id
-    protocol = member.classic_metadata.supported_protocols[0]
+    protocol = _protocol_of(member)
+    if protocol is None:
+        return Outcome(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
     is_other = request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE)
     if is_other or request.protocol_name not in (None, protocol.name):
         inconsistent = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -75,10 +78,13 @@ def sync(
     if is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS:
         await_rejoin(shard, group.group_id, member, at)
         return Outcome(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    try:
+        version = version_of(bytes(protocol.metadata))
+    except MalformedMessage:
+        return Outcome(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
     shard.timers.cancel(ConsumerTimer(ConsumerTimerKind.SYNC, group.group_id, member.member_id))
     renew_session(shard, group.group_id, member, at)
     partitions = {topic_id: list(each) for topic_id, each in member.assigned.items()}
-    version = version_of(bytes(protocol.metadata))
     response = SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
@@ -163,6 +169,12 @@ def _find(
     if member.classic_metadata is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     return member if generation_id == member.member_epoch else ErrorCode.ILLEGAL_GENERATION
+
+
+def _protocol_of(member: ConsumerMember) -> ClassicProtocol | None:
+    """Return the protocol that a member prefers; None if its record has none."""
+    assert member.classic_metadata is not None, member.member_id
+    return next(iter(member.classic_metadata.supported_protocols), None)
 
 
 def _waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:

@@ -70,9 +70,12 @@ def is_downgrade_due(
 def downgrade(shard: GroupShard, done: Downgrade, at: ClockReading) -> Appended:
     """Write the tombstones of the group and the classic one as one batch, and rebalance.
 
-    GROUP_ID_NOT_FOUND, as in Kafka, if the members' subscriptions cannot be read.
+    Errors, as in Kafka, first match wins: UNKNOWN_SERVER_ERROR if no protocol is one of all members
+    (their records may say so), GROUP_ID_NOT_FOUND if the subscriptions cannot be read.
     """
     group = done.group
+    if not _shares_protocol(done.members):
+        return Appended(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
         classic = _classic_group(shard, done, at)
     except MalformedMessage:
@@ -95,6 +98,17 @@ def downgrade(shard: GroupShard, done: Downgrade, at: ClockReading) -> Appended:
     if done.rebalances:
         begin_rebalance(shard, classic, at)
     return appended
+
+
+def _shares_protocol(members: Sequence[ConsumerMember]) -> bool:
+    """Whether a protocol is one of all members: JoinGroup requests of others are refused."""
+    names = [
+        [protocol.name for protocol in each.classic_metadata.supported_protocols]
+        for each in members
+        if each.classic_metadata is not None
+    ]
+    assert len(names) == len(members), "members of the consumer protocol prevent it"
+    return any(all(name in each for each in names) for name in names[0])
 
 
 def _classic_group(shard: GroupShard, done: Downgrade, at: ClockReading) -> ClassicGroup:
