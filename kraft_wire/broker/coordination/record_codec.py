@@ -8,15 +8,24 @@ from struct import Struct
 from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import DecodeLimits, Message
 
-__all__ = ["BODY_AT", "coordinator_record", "record_type", "tombstone", "value_version"]
+__all__ = [
+    "BODY_AT",
+    "STORED_FIELDS",
+    "coordinator_record",
+    "record_type",
+    "tombstone",
+    "value_version",
+]
 
 _INT16: Final = Struct(">h")
 _KEY_VERSION: Final = 0
 
 BODY_AT: Final = _INT16.size
 """Where the struct of a key or a value begins."""
+STORED_FIELDS: Final = DecodeLimits(elements=1 << 31, tagged_fields=1 << 31, tagged_bytes=1 << 31)
+"""No limits, but those of strings: a group's id must fit the tombstone that ends the group."""
 
 
 def coordinator_record(key: Message, value: Message, version: int) -> CoordinatorRecord:

@@ -27,6 +27,7 @@ from kraft_wire.broker.share_state.state import (
 from kraft_wire.broker.share_state.state_table import Change, SharePartitionEntry, Tombstone
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["DecidingFacts", "Decision", "decide"]
 
@@ -85,7 +86,7 @@ def _initialize(
     if not facts.has_partition(key):
         return _unknown_partition()
     state = ShareState(
-        snapshot_epoch=0 if entry is None else entry.state.snapshot_epoch + 1,
+        snapshot_epoch=0 if entry is None else wrap_int32(entry.state.snapshot_epoch + 1),
         state_epoch=state_epoch,
         leader_epoch=0,
         start_offset=start_offset,
@@ -208,7 +209,7 @@ def _written(
         )
     start_offset = state.start_offset if write.start_offset == UNCHANGED else write.start_offset
     return ShareState(
-        snapshot_epoch=state.snapshot_epoch + 1,
+        snapshot_epoch=wrap_int32(state.snapshot_epoch + 1),
         state_epoch=state.state_epoch,
         leader_epoch=leader_epoch,
         start_offset=start_offset,

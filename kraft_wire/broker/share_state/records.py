@@ -10,6 +10,7 @@ from typing import Final
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.coordination.record_codec import (
     BODY_AT,
+    STORED_FIELDS,
     coordinator_record,
     record_type,
     tombstone,
@@ -50,7 +51,7 @@ def read_record(key: bytes, value: bytes | None) -> tuple[SharePartitionKey, Cha
     """
     kind = record_type(key)
     if kind == ShareSnapshotKey.RECORD_TYPE:
-        snapshot_key, _ = ShareSnapshotKey.decode(key, _VERSION, BODY_AT)
+        snapshot_key, _ = ShareSnapshotKey.decode(key, _VERSION, BODY_AT, STORED_FIELDS)
         name = SharePartitionKey(
             snapshot_key.group_id, snapshot_key.topic_id, snapshot_key.partition
         )
@@ -58,15 +59,17 @@ def read_record(key: bytes, value: bytes | None) -> tuple[SharePartitionKey, Cha
             return name, Tombstone.TOMBSTONE
         if value_version(value) != _VERSION:
             return f"value of version {value_version(value)}"
-        return name, _snapshot(ShareSnapshotValue.decode(value, _VERSION, BODY_AT)[0])
+        return name, _snapshot(
+            ShareSnapshotValue.decode(value, _VERSION, BODY_AT, STORED_FIELDS)[0]
+        )
     if kind == ShareUpdateKey.RECORD_TYPE:
-        update_key, _ = ShareUpdateKey.decode(key, _VERSION, BODY_AT)
+        update_key, _ = ShareUpdateKey.decode(key, _VERSION, BODY_AT, STORED_FIELDS)
         name = SharePartitionKey(update_key.group_id, update_key.topic_id, update_key.partition)
         if value is None:
             raise MalformedMessage("value", 0, "an update without a value")
         if value_version(value) != _VERSION:
             return f"value of version {value_version(value)}"
-        return name, _update(ShareUpdateValue.decode(value, _VERSION, BODY_AT)[0])
+        return name, _update(ShareUpdateValue.decode(value, _VERSION, BODY_AT, STORED_FIELDS)[0])
     return f"key of type {kind}"
 
 

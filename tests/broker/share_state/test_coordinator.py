@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kraft_wire.broker.offline_log import OfflineLog
@@ -238,6 +240,13 @@ def test_states_are_written_again_from_an_interval_on_and_no_others(
     again, before = found[keys[2]], table.entries[keys[2]].state
     assert (again.snapshot_epoch, again.write_ms, again.create_ms) == (3, now_ms, before.create_ms)
     assert again.start_offset == before.start_offset
+
+
+def test_the_snapshot_after_the_largest_epoch_has_the_smallest() -> None:
+    """As Java's `int`; cold states are written again without a request."""
+    again = replace(SNAPSHOT, snapshot_epoch=2**31 - 1).again(5)
+    assert again.snapshot_epoch == -(2**31)
+    record_of(share_key(0), again)
 
 
 SNAPSHOT = ShareState(

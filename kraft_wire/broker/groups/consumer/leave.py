@@ -29,6 +29,7 @@ from kraft_wire.broker.groups.consumer.write import write
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["leave_for_a_while", "remove_members"]
 
@@ -78,7 +79,7 @@ def _removal(
     image = shard.env.image()
     group.is_metadata_due(image)  # notes a change, whose topics the hash has
     metadata_hash = shard.env.topic_hashes.group_hash(topics.names, image)
-    return [*records, epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
+    return [*records, epoch_record(group.group_id, wrap_int32(group.epoch + 1), metadata_hash)]
 
 
 def _unused_regexes(group: ConsumerGroup, gone: Sequence[ConsumerMember]) -> list[str]:

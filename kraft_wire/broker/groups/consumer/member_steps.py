@@ -48,6 +48,7 @@ from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard, end_classic_group
 from kraft_wire.settings.server_assignors import assignor_names
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.varint import wrap_int32
 
 __all__ = [
     "Walk",
@@ -73,8 +74,6 @@ class Walk:
     member: ConsumerMember
     replaced_id: str | None = None
     """The static member whose place this one takes under another id."""
-    holder_id: str | None = None
-    """The static member whose place this one takes, also under its own id."""
     records: list[CoordinatorRecord] = field(default_factory=list)
     epoch: int = 0
     regex: RegexChange = field(default_factory=RegexChange)
@@ -91,7 +90,6 @@ class Walk:
 def take_place(walk: Walk, holder_id: str) -> None:
     """Give the member the place of a static one: what it has, its target, its state."""
     group_id, member = walk.group.group_id, walk.member
-    walk.holder_id = holder_id
     walk.replaced_id = holder_id if holder_id != member.member_id else None
     walk.records += member_tombstones(group_id, holder_id)
     walk.records.append(member_record(group_id, member))
@@ -150,7 +148,7 @@ def raise_epoch(walk: Walk, *, is_due: bool) -> bool | None:
     topics = topics_of(walk)
     metadata_hash = env.topic_hashes.group_hash(topics.names, env.image())
     if is_due or metadata_hash != group.metadata_hash:
-        walk.epoch += 1
+        walk.epoch = wrap_int32(group.epoch + 1)
         walk.records.append(epoch_record(group.group_id, walk.epoch, metadata_hash))
     if group.has_partition_metadata:
         walk.records.append(partition_metadata_tombstone(group.group_id))

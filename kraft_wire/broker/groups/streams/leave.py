@@ -9,6 +9,7 @@ from kraft_wire.broker.groups.streams.records import epoch_record, member_tombst
 from kraft_wire.broker.groups.streams.timers import timers_of
 from kraft_wire.broker.groups.streams.write import write
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["remove_member"]
 
@@ -21,7 +22,7 @@ def remove_member(
         *member_tombstones(group.group_id, member.member_id),
         epoch_record(
             group.group_id,
-            group.epoch + 1,
+            wrap_int32(group.epoch + 1),
             group.metadata_hash,
             group.validated_topology_epoch,
             group.assignment_configs,

@@ -46,6 +46,7 @@ from kraft_wire.wire.generated.streams_group_heartbeat import (
     Topology,
 )
 from kraft_wire.wire.generated.streams_group_topology_value import StreamsGroupTopologyValue
+from kraft_wire.wire.varint import wrap_int32
 
 __all__ = [
     "Walk",
@@ -224,7 +225,7 @@ def raise_epoch(
         or walk.configs != group.assignment_configs
     )
     if walk.is_raised:
-        walk.epoch += 1
+        walk.epoch = wrap_int32(group.epoch + 1)
         walk.records.append(
             epoch_record(
                 group.group_id, walk.epoch, walk.metadata_hash, validated_epoch, walk.configs

@@ -8,7 +8,12 @@ release reads it.
 from collections.abc import Callable
 from typing import Final
 
-from kraft_wire.broker.coordination.record_codec import BODY_AT, record_type, value_version
+from kraft_wire.broker.coordination.record_codec import (
+    BODY_AT,
+    STORED_FIELDS,
+    record_type,
+    value_version,
+)
 from kraft_wire.broker.groups.streams.group import StreamsGroup
 from kraft_wire.broker.groups.streams.member import StreamsMember
 from kraft_wire.broker.groups.streams.tasks import Tasks, TasksTuple
@@ -64,7 +69,7 @@ def streams_group_remains(key: bytes, value: bytes | None) -> bool:
 def _epoch(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         return
-    found, _ = StreamsGroupMetadataValue.decode(value, _version(value), BODY_AT)
+    found, _ = StreamsGroupMetadataValue.decode(value, _version(value), BODY_AT, STORED_FIELDS)
     configs = {each.key: each.value for each in found.last_assignment_configs or ()}
     group.put_epoch(found.epoch, found.metadata_hash, found.validated_topology_epoch, configs)
 
@@ -73,17 +78,19 @@ def _topology(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         group.put_topology(None)
         return
-    topology, _ = StreamsGroupTopologyValue.decode(value, _version(value), BODY_AT)
+    topology, _ = StreamsGroupTopologyValue.decode(value, _version(value), BODY_AT, STORED_FIELDS)
     group.put_topology(topology)
 
 
 def _member(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
-    member_id = StreamsGroupMemberMetadataKey.decode(key, 0, BODY_AT)[0].member_id
+    member_id = StreamsGroupMemberMetadataKey.decode(key, 0, BODY_AT, STORED_FIELDS)[0].member_id
     if value is None:
         group.remove_member(member_id)
         group.remove_target(member_id)
         return
-    metadata, _ = StreamsGroupMemberMetadataValue.decode(value, _version(value), BODY_AT)
+    metadata, _ = StreamsGroupMemberMetadataValue.decode(
+        value, _version(value), BODY_AT, STORED_FIELDS
+    )
     group.put_member(_found(group, member_id).with_metadata(metadata))
 
 
@@ -91,28 +98,38 @@ def _target_epoch(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         group.put_target_epoch(_NO_EPOCH, 0)
         return
-    target, _ = StreamsGroupTargetAssignmentMetadataValue.decode(value, _version(value), BODY_AT)
+    target, _ = StreamsGroupTargetAssignmentMetadataValue.decode(
+        value, _version(value), BODY_AT, STORED_FIELDS
+    )
     group.put_target_epoch(target.assignment_epoch, target.assignment_timestamp)
 
 
 def _target(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
-    member_id = StreamsGroupTargetAssignmentMemberKey.decode(key, 0, BODY_AT)[0].member_id
+    member_id = StreamsGroupTargetAssignmentMemberKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
+        0
+    ].member_id
     if value is None:
         group.remove_target(member_id)
         return
-    found, _ = StreamsGroupTargetAssignmentMemberValue.decode(value, _version(value), BODY_AT)
+    found, _ = StreamsGroupTargetAssignmentMemberValue.decode(
+        value, _version(value), BODY_AT, STORED_FIELDS
+    )
     kinds = (found.active_tasks, found.standby_tasks, found.warmup_tasks)
     group.put_target(member_id, TasksTuple(*map(_tasks, kinds)))
 
 
 def _current_assignment(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
-    member_id = StreamsGroupCurrentMemberAssignmentKey.decode(key, 0, BODY_AT)[0].member_id
+    member_id = StreamsGroupCurrentMemberAssignmentKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
+        0
+    ].member_id
     if value is None:
         member = group.members.get(member_id)
         if member is not None:
             group.put_member(member.without_assignment())
         return
-    current, _ = StreamsGroupCurrentMemberAssignmentValue.decode(value, _version(value), BODY_AT)
+    current, _ = StreamsGroupCurrentMemberAssignmentValue.decode(
+        value, _version(value), BODY_AT, STORED_FIELDS
+    )
     group.put_member(_found(group, member_id).with_current_assignment(current))
 
 
