@@ -53,7 +53,7 @@ def check_time(token: DelegationTokenImage, context: ControllerContext) -> None:
 
 def check_owner(token: DelegationTokenImage, context: ControllerContext) -> None:
     """Refuse all but owner and renewers: DELEGATION_TOKEN_OWNER_MISMATCH."""
-    assert context.principal.type, context.principal
+    assert context.wall_ms >= 0, context
     if not may_renew(token, context.principal):
         raise Refusal(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, None)
 

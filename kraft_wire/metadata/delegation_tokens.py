@@ -77,8 +77,9 @@ def may_renew(token: DelegationTokenImage, principal: Principal) -> bool:
 
 def may_describe(token: DelegationTokenImage, principal: Principal) -> bool:
     """Return whether a principal sees a token without a right: the requester does too."""
-    assert principal.type, principal
-    return str(principal) == token.requester or may_renew(token, principal)
+    name = str(principal)
+    assert ":" in name, principal
+    return name == token.requester or may_renew(token, principal)
 
 
 def may_use_tokens(principal: Principal, protocol: str | None) -> bool:

@@ -106,3 +106,12 @@ def test_errors_in_order() -> None:
     assert error(broker_with("PLAINTEXT", "")) == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     assert error(broker_with("SASL_SSL", "")) == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
     assert error(broker_with("SASL_SSL")) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("kind", "name"), [("", "ann"), ("", ""), ("User", ""), ("a:b", "c")])
+def test_an_owner_without_type_or_name_has_no_tokens(kind: str, name: str) -> None:
+    owner = DescribeDelegationTokenOwner(principal_type=kind, principal_name=name)
+    asked = replace(context(3, listener="SECURE"), principal=ANN)
+    request = DescribeDelegationTokenRequest(owners=[owner])
+    answer = handle(broker_with("SASL_SSL"), asked, request)
+    assert (answer.error_code, answer.tokens) == (ErrorCode.NONE, [])

@@ -45,6 +45,16 @@ def test_token_is_recorded_with_its_owner_requester_and_renewers() -> None:
     assert named == ("bob", "ann")
 
 
+@pytest.mark.parametrize("who", [Principal("User", ""), Principal("", "ann"), Principal("", "")])
+def test_a_forwarded_principal_may_have_no_type_or_name(who: Principal) -> None:
+    """An envelope of any peer may say so; 4.3.1 takes it as it is."""
+    cluster = TokenCluster()
+    made = cluster.creates(who)
+    assert (made.error_code, made.principal_type, made.principal_name) == (0, *who[:2])
+    assert cluster.renews(made.hmac, who, at_ms=BEGIN_MS).error_code == ErrorCode.NONE
+    assert cluster.expires(made.hmac, who, at_ms=BEGIN_MS).error_code == ErrorCode.NONE
+
+
 @pytest.mark.parametrize(
     ("asked_ms", "longest_ms"),
     [(-1, LONGEST_MS), (0, LONGEST_MS), (5_000, 5_000), (500, 500), (2**63 - 1, LONGEST_MS)],

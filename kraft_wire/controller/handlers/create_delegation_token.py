@@ -79,10 +79,11 @@ def refused(
 
 def owner_of(request: CreateDelegationTokenRequest, requester: Principal) -> Principal:
     """Return the owner of the token: without a name it is the requester."""
-    assert requester.name, requester
     if not request.owner_principal_name:
         return requester
-    return Principal(request.owner_principal_type or "", request.owner_principal_name)
+    owner = Principal(request.owner_principal_type or "", request.owner_principal_name)
+    assert not owner.token_authenticated, "an owner does not log in here"
+    return owner
 
 
 def has_other_renewers(renewers: Sequence[CreatableRenewers]) -> bool:
