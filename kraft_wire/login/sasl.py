@@ -88,8 +88,8 @@ def _scram(credentials: Credentials, nonce: str) -> Dialogue:
     proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
     answer = _attributes((yield f"{final},p={b64encode(proof).decode()}".encode()).decode())
     server_key = hmac.digest(salted, b"Server Key", digest)
-    expected = b64encode(hmac.digest(server_key, signed, digest)).decode()
-    if not hmac.compare_digest(answer.get("v", ""), expected):
+    expected = b64encode(hmac.digest(server_key, signed, digest))
+    if not hmac.compare_digest(answer.get("v", "").encode(), expected):
         raise LoginFailed("the broker does not know the password: its SCRAM signature is wrong")
 
 

@@ -12,7 +12,7 @@ from kraft_wire.apis.api import ListenerType
 from kraft_wire.apis.registry import served
 from kraft_wire.login.client_config import Credentials
 from kraft_wire.login.link import LinkLogin
-from kraft_wire.login.sasl import LoginFailed
+from kraft_wire.login.sasl import LoginFailed, dialogue
 from kraft_wire.login.session import LinkSession, until_renewal_ms
 from kraft_wire.node.outputs import Close, Peer, RefuseLogin, Reply
 from kraft_wire.node.requests.decoding import RequestDecoder
@@ -210,3 +210,12 @@ def test_a_login_follows_another_one_after_a_second_at_the_soonest() -> None:
     wire.sends(2, 1_001)
     assert wire.logins == 2
     assert wire.served == [request(1), request(2)]
+
+
+@pytest.mark.parametrize("signature", ["v=\u00e9", "e=other-error", "", "v="])
+def test_a_signature_of_another_form_fails_a_login(signature: str) -> None:
+    tokens = dialogue(Credentials("SCRAM-SHA-256", USER, PASSWORD), "nonce")
+    next(tokens)
+    tokens.send(b"r=nonce-of-both,s=QQ==,i=4096")
+    with pytest.raises(LoginFailed, match="its SCRAM signature is wrong"):
+        tokens.send(signature.encode())
