@@ -236,6 +236,28 @@ def test_marker_of_a_commit_stays_as_long_as_its_data() -> None:
     assert [parsed(data).is_control for data in contents(log)] == [False, True]
 
 
+def test_emptied_marker_of_the_leader_ends_what_is_open_here() -> None:
+    """The next transaction of its producer is neither dropped nor taken for the aborted one."""
+    fs = SimFileSystem()
+    log = open_at(fs, CONFIG)
+    append(log, batch_bytes(0, key=b"a", sequence=0, producer_id=7, transactional=True))
+    emptied = build_batch(
+        [], base_offset=1, producer_id=7, is_control=True, last_offset=1, partition_leader_epoch=0
+    )
+    append(log, bytes(emptied))
+    append(log, batch_bytes(2, key=b"b", sequence=1, producer_id=7, transactional=True))
+    append(log, marker_bytes(3, producer_id=7, abort=False))
+    close_segment(log)
+    append(log, batch_bytes(4, key=b"c", sequence=2, producer_id=7, transactional=True))
+    append(log, marker_bytes(5, producer_id=7, abort=True))
+    log.update_high_watermark(Offset(6))
+    close_segment(log)
+    compact(fs, log, Offset(0), 5000)
+    assert [key for _, key, _ in records(log) if key in (b"a", b"b", b"c")] == [b"b"]
+    assert log.aborted_transactions(Offset(0), Offset(6)) == [(7, 0, 1, 2), (7, 4, 5, 6)]
+    assert open_at(fs, CONFIG).log_end_offset == 6
+
+
 def test_marker_that_alone_remembers_a_producers_epoch_is_emptied_not_dropped() -> None:
     fs = SimFileSystem()
     log = open_at(fs, CONFIG)

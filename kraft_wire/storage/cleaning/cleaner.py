@@ -202,13 +202,16 @@ class _Transactions:
         return False
 
     def _ends_unneeded(self, batch: RecordBatch) -> bool:
-        """Return whether the marker's transaction has no data left; other control batches stay."""
-        marker = read_marker(batch)
+        """Return whether the marker's transaction has no data left; other control batches stay.
+
+        A marker that the leader has emptied aborts what was open here (`ProducerStates`).
+        """
+        marker, producer_id = read_marker(batch), batch.producer_id
         if marker is None:
-            return False
-        is_abort, _ = marker
-        producer_id = batch.producer_id
-        if not is_abort:
+            opened = self._open_aborted.get(producer_id)
+            if opened is None or opened.last_offset != batch.base_offset:
+                return False
+        if marker is not None and not marker[0]:
             return self._open_committed.pop(producer_id, 0) == 0
         entry = self._open_aborted.pop(producer_id, None)
         has_data = producer_id in self._seen_data
