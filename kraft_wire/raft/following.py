@@ -66,8 +66,11 @@ def truncate(quorum: Quorum, sent: SendRequest, epoch: int, end_offset: int, now
 def turn_to_snapshot(
     quorum: Quorum, sent: SendRequest, role: Follower, epoch: int, end_offset: int, now_ms: int
 ) -> None:
-    """Pause fetching the log, and fetch the snapshot that the leader names instead."""
-    if min(end_offset, epoch) < 0:
+    """Pause fetching the log, and fetch the snapshot that the leader names instead.
+
+    One at offset 0 contains nothing; Kafka's leaders name none.
+    """
+    if end_offset < 1 or epoch < 0:
         set_aside(quorum, sent, Ignored.MALFORMED_SNAPSHOT_ID, now_ms)
         return
     wanted = OffsetAndEpoch(Offset(end_offset), LeaderEpoch(epoch))

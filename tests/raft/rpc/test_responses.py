@@ -106,6 +106,10 @@ BAD_FETCHES: list[tuple[FetchResponse, Ignored]] = [
         Ignored.MALFORMED_SNAPSHOT_ID,
     ),
     (
+        fetch_response(snapshot_id=SnapshotId(end_offset=0, epoch=2)),
+        Ignored.MALFORMED_SNAPSHOT_ID,
+    ),
+    (
         fetch_response(snapshot_id=SnapshotId(end_offset=8, epoch=2)),
         Ignored.SNAPSHOT_NOT_NEEDED,
     ),
