@@ -16,6 +16,7 @@ import pytest
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.producing.append_validation import AppendOrigin, AppendRejected
 from kraft_wire.broker.producing.produced_batch import produced_batch
+from kraft_wire.broker.replication.replicated_records import batches_to_append
 from kraft_wire.broker.share_fetch.log_batches import read_batches
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.sim.disk.files import SimFileSystem
@@ -124,6 +125,25 @@ def test_whatever_a_leader_stores_can_be_read_and_compacted(seed: int) -> None:
         read_everywhere(log, draw)
         open_log(fs, DIRECTORY, PARTITION, TOPIC_ID, config, wall_ms=WALL_MS)
     assert stored > 100
+
+
+@pytest.mark.parametrize(
+    ("key", "is_abort"),
+    [(None, False), (b"\0", False), (b"\xff\xff\0\0", False), (b"\0\0\0\0", True)],
+)
+def test_a_marker_of_a_former_leader_may_have_any_key(key: bytes | None, is_abort: bool) -> None:
+    """A follower takes it, and a share fetch of read_committed records reads it later."""
+    marker = build_batch(
+        [Record(key, b"", timestamp=1)],
+        partition_leader_epoch=4,
+        producer_id=7,
+        producer_epoch=0,
+        is_transactional=True,
+        is_control=True,
+    )
+    assert batches_to_append(memoryview(marker), Offset(0), -1, LeaderEpoch(4))
+    (read,) = read_batches(bytes(marker), 0, 0, 500, finds_markers=True)
+    assert read.is_abort_marker is is_abort
 
 
 def stored_alone(data: bytes) -> tuple[SimFileSystem, Log]:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from kraft_wire.model import FileSlice
 from kraft_wire.wire.records.control_records import ControlRecordType, parse_control_key
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
 from kraft_wire.wire.records.record_batch import (
     CONTROL_BIT,
     HEADER_BYTES,
@@ -120,8 +121,12 @@ def _header(window: _Window, position: int) -> RecordBatch | None:
 
 
 def _is_abort(batch: memoryview) -> bool:
-    records = RecordBatch(batch).records()
-    return bool(records) and parse_control_key(records[0].key) is ControlRecordType.ABORT
+    """Whether a control batch is an abort marker; one that cannot be read is none."""
+    try:
+        record = next(RecordBatch(batch).iter_records(), None)
+        return record is not None and parse_control_key(record.key) is ControlRecordType.ABORT
+    except CorruptRecordBatch:
+        return False
 
 
 def sliced(
