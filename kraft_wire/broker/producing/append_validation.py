@@ -122,7 +122,7 @@ def check_batch(
         raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
     body, begin, skim = _skimmed(batch, decompression)
     delta_min, delta_max, has_null_key, is_consecutive = skim
-    is_stamped = bool(batch.attributes & LOG_APPEND_TIME_BIT)
+    is_stamped = batch.attributes & LOG_APPEND_TIME_BIT != 0
     if is_stamped or (has_null_key and limits.is_compacted):
         _refuse_records(batch, name, limits, wall_ms)
     if limits.message_timestamp_type == "CreateTime":
@@ -151,7 +151,8 @@ def assigned(
     (in another codec than it came in), UNKNOWN_SERVER_ERROR (the log has too few offsets left: a
     leader of before may have sent any), RECORD_LIST_TOO_LARGE.
     """
-    if _is_recompressed(batch, limits) and not batch.attributes & CONTROL_BIT:
+    keeps_codec = limits.compression_type == "producer" or batch.attributes & CONTROL_BIT
+    if not keeps_codec and _is_recompressed(batch, limits):
         batch = _recompressed(batch, limits)
     if batch.view.readonly:
         batch.view = memoryview(bytearray(batch.view))

@@ -45,8 +45,7 @@ def skim_records(body: bytes | memoryview, count: int, begin: int = 0) -> Record
 
 def _skim(body: bytes | memoryview, count: int, position: int) -> RecordSkim | None:  # noqa: C901  # a call per field would double the cost of every produced record
     """Walk over records of the usual form; None or ValueError at the first other one."""
-    lowest = highest = 0
-    has_null_key, is_consecutive = False, True
+    lowest, highest, has_null_key, is_consecutive = 0, 0, False, True
     for expected in range(0, 2 * count, 2):  # varints hold an offset delta twice; odd: negative
         size = body[position]
         if size <= 0x7F:
@@ -63,12 +62,13 @@ def _skim(body: bytes | memoryview, count: int, position: int) -> RecordSkim | N
             delta = _DELTAS[delta]
             position += 2
         elif (second := body[position + 2]) <= 0x7F:
-            delta = delta & 0x7F | second << 7
+            delta, position = delta & 0x7F | second << 7, position + 3
             delta = (delta >> 1) ^ -(delta & 1)
-            position += 3
         else:
             delta, position = read_varlong(body, position + 1)
-        if delta > highest:
+        if not delta:
+            pass  # most records of a batch are of one time
+        elif delta > highest:
             highest = delta
         elif delta < lowest:
             lowest = delta
