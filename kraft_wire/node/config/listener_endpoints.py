@@ -39,8 +39,6 @@ class Listener(NamedTuple):
     advertised_port: int
     protocol: str = "PLAINTEXT"
     """Its security protocol; `config.security` has its settings."""
-    is_advertised: bool = True
-    """Whether clients are told of it: not if `advertised.listeners` has only others."""
 
 
 class Listeners(NamedTuple):

@@ -59,9 +59,9 @@ def check_between(reader: ConfigReader, found: Listeners, *, is_broker: bool) ->
         raise reader.error(key, f"{wanted} is not a security protocol")
     if name is not None and wanted in [each.name for each in found.controller]:
         raise reader.error(key, f"{wanted} is a listener of controllers")
-    advertised = [each.name for each in found.clients if each.is_advertised]
-    if is_broker and wanted not in advertised:
-        reason = f"{wanted} is none of the advertised listeners: {', '.join(advertised)}"
+    names = [each.name for each in found.clients]
+    if is_broker and wanted not in names:
+        reason = f"{wanted} is none of the listeners for clients: {', '.join(names)}"
         raise reader.error(key, reason)
 
 
@@ -92,8 +92,6 @@ def check_kinds(
 ) -> None:
     if is_broker and not found.clients:
         raise reader.error(LISTENERS, "there is no listener for clients")
-    if is_broker and not any(each.is_advertised for each in found.clients):
-        raise reader.error(ADVERTISED, "there is no listener for clients")
     if not is_broker and found.clients:
         raise reader.error(
             LISTENERS,

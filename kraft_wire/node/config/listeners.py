@@ -88,15 +88,14 @@ def _all_listeners(
         own = voter_address if controllers[:1] == [name] else None
         of_all = (own or ("", port)) if name in controllers else (host, port)
         shown = advertised.get(name, of_all if host in ("", *EVERY_ADDRESS) else (host, port))
-        is_advertised = name in controllers or not advertised or name in advertised
-        if is_advertised and shown[0] in EVERY_ADDRESS and name not in advertised:
+        if shown[0] in EVERY_ADDRESS and name not in advertised:
             raise reader.error(
                 LISTENERS,
                 f"{name} listens on all addresses, so advertised.listeners must contain an "
                 "address that clients can reach",
             )
         address = host or EVERY_ADDRESS[0], port, shown[0] or host_name(), shown[1]
-        listeners[name] = Listener(name, *address, protocol, is_advertised)
+        listeners[name] = Listener(name, *address, protocol)
     return Listeners(
         tuple(each for each in listeners.values() if each.name not in controllers),
         tuple(listeners[name] for name in controllers if name in listeners),
@@ -113,6 +112,5 @@ def inter_broker_listener(
     """
     wanted = settings.text(BETWEEN_NAME)
     name = (wanted or settings.text(BETWEEN_PROTOCOL) or "").upper()
-    advertised = [each for each in listeners if each.is_advertised]
-    named = [each for each in advertised if each.name == name]
-    return next(iter([*named, *advertised]), None)
+    named = [each for each in listeners if each.name == name]
+    return next(iter([*named, *listeners]), None)

@@ -119,5 +119,4 @@ def _endpoints(listeners: Iterable[Listener]) -> dict[str, EndpointImage]:
             SECURITY_PROTOCOLS.index(each.protocol),
         )
         for each in listeners
-        if each.is_advertised
     }

@@ -21,6 +21,7 @@ _LISTED_BY_APACHE_ONLY: Final = (
     (r"contains invalid addresses : \[::1\]$", "an address in brackets"),
     (r"must have a different port|same port then one needs", "two addresses with one port"),
     (r"at least one broker advertised listener", "an empty value is none"),
+    (r"must be a listener name defined in advertised.listeners", "all listeners are advertised"),
 )
 """What 4.3.1 refuses and we take, each with what is meant."""
 _LISTED_BY_US_ONLY: Final = (
@@ -105,7 +106,8 @@ def _different_listeners(
     if config.is_controller:
         shown["controllers"] = list(config.controller_listeners)
     if config.is_broker:
-        shown["advertised"] = [each for each in config.listeners if each.is_advertised]
+        told = [name for name, *_ in apaches["advertised"]]
+        shown["advertised"] = [each for each in config.listeners if each.name in told]
     if sorted(bound) != sorted(_endpoints(apaches["listeners"], "0.0.0.0")):
         yield Difference("bound listeners", entries, bound, apaches["listeners"])
     for what, listeners in shown.items():
