@@ -10,14 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.settings.values import HOST, comma_entries
 
-__all__ = ["HOST", "JointProblem", "address_limits", "comma_entries", "joint_problem"]
-
-HOST: Final = r"[0-9a-zA-Z\-%._:]*"
-"""A host as `Utils.validHostPattern` takes it, without brackets."""
+__all__ = ["JointProblem", "joint_problem"]
 
 _MEBIBYTE: Final = 1 << 20
-_COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
 _INT: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _INT_MAX: Final = 2**31 - 1
 _CODECS_MAX: Final = 4
@@ -47,34 +44,6 @@ class JointProblem(NamedTuple):
 def joint_problem(settings: NodeSettings, *, is_broker: bool) -> JointProblem | None:
     """Return the first problem of settings that are valid one by one; None if there is none."""
     return next((found for rule in _rules(is_broker) for found in rule(settings)), None)
-
-
-def comma_entries(text: str) -> list[str]:
-    """Split as Java's `split` at commas and the blanks around them; drop empty texts at the end."""
-    entries = _COMMA.split(text)
-    while entries and not entries[-1]:
-        entries.pop()
-    return entries
-
-
-def address_limits(text: str | None) -> dict[str, int]:
-    """Return the numbers of `max.connections.per.ip.overrides` by host.
-
-    An address may stand in brackets, which 4.3.1 refuses. Errors: ValueError for an entry without a
-    colon or a number, then for one without a valid host.
-    """
-    limits = {}
-    for entry in comma_entries(text or ""):
-        host, colon, number = entry.rpartition(":")
-        if not colon:
-            raise ValueError(f"{entry!r} is not host:number")
-        if not (_INT.fullmatch(number.strip()) and abs(int(number)) <= _INT_MAX):
-            raise ValueError(f"{number.strip()!r} is not a number of connections")
-        limits[host.strip()] = int(number)
-    invalid = [host for host in limits if not re.fullmatch(rf"\[{HOST}\]|{HOST}", host)]
-    if invalid:
-        raise ValueError(f"contains invalid addresses : {','.join(invalid)}")
-    return limits
 
 
 def _rules(is_broker: bool) -> Iterator[Callable[[NodeSettings], Iterator[JointProblem]]]:
@@ -135,9 +104,29 @@ def _frames(settings: NodeSettings) -> Iterator[JointProblem]:
         yield JointProblem(_QUEUED, f"{_QUEUED} must be larger or equal to {_FRAME_MAX}")
 
 
+def _address_limits(text: str | None) -> dict[str, int]:
+    """Return the numbers of `max.connections.per.ip.overrides` by host.
+
+    An address may stand in brackets, which 4.3.1 refuses. Errors: ValueError for an entry without a
+    colon or a number, then for one without a valid host.
+    """
+    limits = {}
+    for entry in comma_entries(text or ""):
+        host, colon, number = entry.rpartition(":")
+        if not colon:
+            raise ValueError(f"{entry!r} is not host:number")
+        if not (_INT.fullmatch(number.strip()) and abs(int(number)) <= _INT_MAX):
+            raise ValueError(f"{number.strip()!r} is not a number of connections")
+        limits[host.strip()] = int(number)
+    invalid = [host for host in limits if not re.fullmatch(rf"\[{HOST}\]|{HOST}", host)]
+    if invalid:
+        raise ValueError(f"contains invalid addresses : {','.join(invalid)}")
+    return limits
+
+
 def _addresses(settings: NodeSettings) -> Iterator[JointProblem]:
     try:
-        limits = address_limits(settings.text(_OVERRIDES))
+        limits = _address_limits(settings.text(_OVERRIDES))
     except ValueError as problem:
         yield JointProblem(_OVERRIDES, f"{_OVERRIDES} {problem}", is_requirement=False)
         return

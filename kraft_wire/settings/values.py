@@ -21,12 +21,17 @@ from kraft_wire.settings.definition import (
 )
 
 __all__ = [
+    "HOST",
     "InvalidConfigValue",
+    "comma_entries",
     "default_text",
     "default_value",
     "format_value",
     "parse_value",
 ]
+
+HOST: Final = r"[0-9a-zA-Z\-%._:]*"
+"""A host as Kafka's `Utils.validHostPattern` takes it, without brackets."""
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DOUBLE: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
@@ -76,6 +81,14 @@ def _refusal(
         meant = str(key.valid) or "any non-empty value"
         words = f"Configuration '{key.name}' must not be empty. Valid values include: {meant}"
     return InvalidConfigValue(key.name, text, problem, words)
+
+
+def comma_entries(text: str) -> list[str]:
+    """Split as Java's `split` at commas and the blanks around them; drop empty texts at the end."""
+    entries = _COMMA.split(text)
+    while entries and not entries[-1]:
+        entries.pop()
+    return entries
 
 
 def default_value(key: ConfigKey) -> ConfigValue:

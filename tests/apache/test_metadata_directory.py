@@ -5,34 +5,16 @@ KIP-631's `metadata.log.dir`. Each make finds the topics and records that the ot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.apache import test_replica_moves as moves
-from tests.apache.node import ApacheNode
-from tests.apache.test_replica_moves import OurNode, create, values, write
+from tests.apache.test_replica_moves import create, expected, node, values, write
 from tests.server.wire_client import WireClient
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 METADATA = "__cluster_metadata-0"
-
-
-def node(
-    name: str, folder: Path, settings: Mapping[str, str], *, is_new: bool
-) -> OurNode | ApacheNode:
-    """A node over two directories of logs."""
-    chosen = {**moves.SETTINGS, "log.dirs": ",".join(moves.paths(folder)), **settings}
-    if name == "ours":
-        return OurNode(folder, overrides=chosen)
-    apache = ApacheNode(folder, overrides=chosen)
-    if is_new:
-        apache.format()
-    else:
-        apache.configure()
-    return apache
 
 
 @pytest.mark.parametrize("place", ["metadata", "more"])
@@ -41,7 +23,7 @@ def test_makes_take_turns(place: str, makes: tuple[str, str], tmp_path: Path) ->
     settings = {"metadata.log.dir": str(tmp_path / place)}
     written = 0
     for turn in range(3):
-        process = node(makes[turn % 2], tmp_path, settings, is_new=turn == 0)
+        process = node(makes[turn % 2], tmp_path, is_new=turn == 0, more=settings)
         process.start()
         try:
             with WireClient(process.bootstrap) as client:
@@ -49,7 +31,7 @@ def test_makes_take_turns(place: str, makes: tuple[str, str], tmp_path: Path) ->
                     create(client)
                 write(client, written, 5)
                 written += 5
-                assert values(client) == moves.expected(written)
+                assert values(client) == expected(written)
         finally:
             process.stop()
         assert (tmp_path / place / METADATA / "quorum-state").exists()

@@ -8,7 +8,7 @@ copy's name, the checkpoints and the metadata are the same for both.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -67,9 +67,11 @@ def paths(folder: Path) -> list[str]:
     return [str(folder / "data"), str(folder / "more")]
 
 
-def node(name: str, folder: Path, *, is_new: bool = True) -> OurNode | ApacheNode:
-    """A node of the named kind over the two directories."""
-    settings = {**SETTINGS, "log.dirs": ",".join(paths(folder))}
+def node(
+    name: str, folder: Path, *, is_new: bool = True, more: Mapping[str, str] | None = None
+) -> OurNode | ApacheNode:
+    """A node of the named kind over the two directories, with `more` settings."""
+    settings = {**SETTINGS, "log.dirs": ",".join(paths(folder)), **(more or {})}
     if name == "ours":
         return OurNode(folder, overrides=settings)
     apache = ApacheNode(folder, overrides=settings)

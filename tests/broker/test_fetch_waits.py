@@ -164,7 +164,7 @@ def test_a_fetch_that_names_too_much_beside_those_that_wait_is_answered_at_once(
 
 
 class Quota:
-    """Measures answers, and throttles nobody."""
+    """A quota that measures responses and throttles no client."""
 
     def fetch_bytes_max(self, context: object, bytes_max: int) -> int:
         return bytes_max

@@ -185,7 +185,7 @@ def test_what_kafka_refuses_is_refused(
 
 
 def test_a_listener_that_is_not_listed_is_advertised_by_its_own_address() -> None:
-    """Unlike 4.3.1, which tells nobody of it: the container's image has such a listener."""
+    """4.3.1 does not register such a listener; the container image has one."""
     more = {MAP: "A:PLAINTEXT,B:PLAINTEXT,CONTROLLER:PLAINTEXT", "advertised.listeners": "B://s:9"}
     found = read("A://:1,B://h:2,CONTROLLER://h:3", **more)
     shown = [(each.name, each.advertised_host, each.advertised_port) for each in found.clients]

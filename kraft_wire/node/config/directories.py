@@ -21,10 +21,8 @@ def read_log_dirs(reader: ConfigReader, *, is_broker: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(log_dirs))
 
 
-def metadata_log_dir(settings: NodeSettings, log_dirs: Sequence[str]) -> str | None:
-    """Return `metadata.log.dir`, as it is spelled in `log.dirs` if it is one of them."""
-    path = settings.text("metadata.log.dir")
-    if not path:
-        return None
+def metadata_log_dir(settings: NodeSettings, log_dirs: Sequence[str]) -> str:
+    """Return `metadata.log.dir`, as it is spelled in `log.dirs` if it is there; else the first."""
+    path = settings.text("metadata.log.dir") or log_dirs[0]
     same = [each for each in log_dirs if each.rstrip("/") == path.rstrip("/")]
     return next(iter(same), path)

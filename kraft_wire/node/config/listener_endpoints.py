@@ -4,7 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 from kraft_wire.node.config.sources import ConfigReader, is_number_up_to
-from kraft_wire.settings.joint_rules import HOST
+from kraft_wire.settings.values import HOST
 
 __all__ = [
     "ADVERTISED",

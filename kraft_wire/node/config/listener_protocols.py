@@ -7,7 +7,7 @@ Errors are ConfigError.
 from typing import Final
 
 from kraft_wire.node.config.sources import ConfigReader
-from kraft_wire.settings.joint_rules import comma_entries
+from kraft_wire.settings.values import comma_entries
 
 __all__ = ["SECURITY_PROTOCOLS", "protocol_of", "protocols_by_name"]
 

@@ -96,8 +96,6 @@ class NodeConfig:
     """Where `/metrics` is served on the first listener's host, 0 for a free port."""
     is_embedded: bool
     """Whether the node may format its own directory."""
-    metadata_log_dir: str | None = None
-    """`metadata.log.dir`; None: the first of `log_dirs`."""
     roles: tuple[str, ...] = ("broker", "controller")
     """`process.roles`, in alphabetic order."""
     controller_listeners: tuple[Listener, ...] = ()
@@ -140,8 +138,8 @@ class NodeConfig:
 
     @property
     def metadata_dir(self) -> str:
-        """The directory of the metadata log."""
-        return self.metadata_log_dir or self.log_dirs[0]
+        """The directory of the metadata log: `metadata.log.dir`, or the first of `log_dirs`."""
+        return metadata_log_dir(self.settings, self.log_dirs)
 
     @property
     def all_dirs(self) -> tuple[str, ...]:
@@ -286,12 +284,10 @@ def _read(
     known = (*BROKER_KEYS, *AUTHORIZER_KEYS)
     unknown = [key for key in merged if key not in known and not is_listener_key(key)]
     security, links = _read_security(reader, listeners)
-    log_dirs = read_log_dirs(reader, is_broker="broker" in roles)
     return NodeConfig(
         settings=reader.settings,
         node_id=node_id,
-        log_dirs=log_dirs,
-        metadata_log_dir=metadata_log_dir(reader.settings, log_dirs),
+        log_dirs=read_log_dirs(reader, is_broker="broker" in roles),
         listeners=listeners.clients,
         metrics_port=_metrics_port(reader.settings),
         is_embedded=is_embedded,

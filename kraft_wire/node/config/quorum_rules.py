@@ -8,6 +8,7 @@ directory, which override the static ones once kraft.version is 1 (`metadata_ope
 import re
 from typing import Final, NamedTuple
 
+from kraft_wire.node.config.listener_endpoints import EVERY_ADDRESS
 from kraft_wire.node.config.sources import ConfigReader, is_number_up_to
 
 __all__ = ["QuorumAddress", "check_quorum", "read_bootstrap_servers", "read_roles", "read_voters"]
@@ -18,7 +19,6 @@ _BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
 _AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 _PORT_MAX: Final = 65_535
 _ID_MAX: Final = 2**31 - 1
-_EVERY_ADDRESS: Final = "0.0.0.0"
 _ADDRESS: Final = re.compile(
     r"([0-9a-zA-Z\-%._]*://)?(?P<host>\[[0-9a-zA-Z\-%._:]+\]|[0-9a-zA-Z\-%._:]+):(?P<port>[0-9]+)"
 )
@@ -93,7 +93,7 @@ def _voter(reader: ConfigReader, text: str) -> QuorumAddress:
     if not (at and is_number_up_to(node_id, _ID_MAX)):
         raise reader.error(_VOTERS, problem)
     voter = QuorumAddress(int(node_id), *_address(reader, _VOTERS, address, problem))
-    if voter.host == _EVERY_ADDRESS:
+    if voter.host == EVERY_ADDRESS[0]:
         raise reader.error(_VOTERS, f"{voter.host} is not an address of a voter")
     return voter
 

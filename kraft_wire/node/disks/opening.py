@@ -74,8 +74,7 @@ class OpenDirectories(NamedTuple):
     @property
     def all(self) -> list[LogDirectory]:
         """Each directory once, those with data first."""
-        is_among = any(each is self.metadata for each in self.data)
-        return self.data if is_among else [*self.data, self.metadata]
+        return self.data if self.metadata in self.data else [*self.data, self.metadata]
 
     @property
     def cluster_id(self) -> str:
@@ -85,11 +84,10 @@ class OpenDirectories(NamedTuple):
 
     def close(self, broker_epoch: int) -> None:
         """Stop cleanly, once the metadata log is closed; checkpoints are of data alone."""
-        for directory in self.all:
-            if directory in self.data:
-                directory.close(broker_epoch=broker_epoch)
-            else:
-                directory.release()
+        for directory in self.data:
+            directory.close(broker_epoch=broker_epoch)
+        if self.metadata not in self.data:
+            self.metadata.release()
 
     def release(self) -> None:
         """Unlock them; nothing is written."""

@@ -74,6 +74,7 @@ def open_log(
     """
     assert recovery_point >= 0, recovery_point
     fs.make_directory(directory)
+    finish_swaps(fs, directory)
     segments = _existing_segments(fs, directory, config, wall_ms)
     spoilt_from = _first_spoilt(fs, directory, segments)
     is_clean = is_clean and spoilt_from is None
@@ -199,8 +200,7 @@ def _base_offset(name: str) -> int:
 def _existing_segments(
     fs: FileSystem, directory: str, config: LogConfig, wall_ms: int
 ) -> list[Segment]:
-    """Finish swaps; open every segment, in offset order; remove index files without a segment."""
-    finish_swaps(fs, directory)
+    """Open every segment, in offset order, and remove index files without a segment."""
     names = fs.names(directory)
     bases = [_base_offset(name) for name in names if name.endswith(LOG_SUFFIX)]
     known = [base for base in bases if base >= 0]
