@@ -5,15 +5,15 @@ written in version 0. What the structs mean is known to each kind of coordinator
 """
 
 from struct import Struct
-from typing import Final
+from typing import Final, TypeVar
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.wire.message import DecodeLimits, Message
 
 __all__ = [
     "BODY_AT",
-    "STORED_FIELDS",
     "coordinator_record",
+    "read_struct",
     "record_type",
     "tombstone",
     "value_version",
@@ -24,8 +24,9 @@ _KEY_VERSION: Final = 0
 
 BODY_AT: Final = _INT16.size
 """Where the struct of a key or a value begins."""
-STORED_FIELDS: Final = DecodeLimits(elements=1 << 31, tagged_fields=1 << 31, tagged_bytes=1 << 31)
+_STORED_FIELDS: Final = DecodeLimits(elements=1 << 31, tagged_fields=1 << 31, tagged_bytes=1 << 31)
 """No limits, but those of strings: a group's id must fit the tombstone that ends the group."""
+_Struct = TypeVar("_Struct", bound=Message)
 
 
 def coordinator_record(key: Message, value: Message, version: int) -> CoordinatorRecord:
@@ -36,6 +37,11 @@ def coordinator_record(key: Message, value: Message, version: int) -> Coordinato
 def tombstone(key: Message) -> CoordinatorRecord:
     """Return the tombstone of a key."""
     return CoordinatorRecord(_key(key), None)
+
+
+def read_struct(kind: type[_Struct], data: bytes, version: int = _KEY_VERSION) -> _Struct:
+    """Read the struct of a key, or of a value in a version. Errors: MalformedMessage."""
+    return kind.decode(data, version, BODY_AT, _STORED_FIELDS)[0]
 
 
 def record_type(key: bytes) -> int:

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.coordination.record_codec import (
     BODY_AT,
-    STORED_FIELDS,
+    read_struct,
     record_type,
     value_version,
 )
@@ -124,7 +124,7 @@ class CoordinatorReplay:
 
     def _offset_commit(self, transaction: int | None, record: Record, key: bytes) -> bool:
         # The legacy key has the same fields, its value is the same but for what came later.
-        struct, _ = OffsetCommitKey.decode(key, 0, BODY_AT, STORED_FIELDS)
+        struct = read_struct(OffsetCommitKey, key)
         offset_key = OffsetKey(struct.group, struct.topic, struct.partition)
         if record.value is None:
             self.shard.offsets.remove(offset_key)
@@ -142,7 +142,7 @@ class CoordinatorReplay:
         return True
 
     def _group_metadata(self, transaction: int | None, record: Record, key: bytes) -> bool:
-        struct, _ = GroupMetadataKey.decode(key, 0, BODY_AT, STORED_FIELDS)
+        struct = read_struct(GroupMetadataKey, key)
         group_id = struct.group
         if record.value is None:
             self._drop(group_id)
@@ -150,7 +150,7 @@ class CoordinatorReplay:
         version = value_version(record.value)
         if not GroupMetadataValue.MIN_VERSION <= version <= GroupMetadataValue.MAX_VERSION:
             return self._ignore(f"group metadata of version {version}")
-        value, _ = GroupMetadataValue.decode(record.value, version, BODY_AT, STORED_FIELDS)
+        value = read_struct(GroupMetadataValue, record.value, version)
         if not _is_consistent(value):
             return self._ignore("group metadata that contradicts itself")
         self._drop(group_id)
@@ -242,7 +242,7 @@ def group_id_of(key: bytes) -> str | None:
 def _offset_value(kind: int, value: bytes) -> OffsetCommitValue:
     version = value_version(value)
     if kind == LEGACY_OFFSET_COMMIT:
-        legacy, _ = LegacyOffsetCommitValue.decode(value, 0, BODY_AT, STORED_FIELDS)
+        legacy = read_struct(LegacyOffsetCommitValue, value)
         return OffsetCommitValue(
             offset=legacy.offset,
             metadata=legacy.metadata,
@@ -250,7 +250,7 @@ def _offset_value(kind: int, value: bytes) -> OffsetCommitValue:
         )
     if not OffsetCommitValue.MIN_VERSION <= version <= OffsetCommitValue.MAX_VERSION:
         raise MalformedMessage("version", 0, f"offset commit value of version {version}")
-    return OffsetCommitValue.decode(value, version, BODY_AT, STORED_FIELDS)[0]
+    return read_struct(OffsetCommitValue, value, version)
 
 
 def _is_consistent(value: GroupMetadataValue) -> bool:

@@ -8,6 +8,7 @@ Initialize.
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.share_persister import (
     InitialShareState,
     PersisterResult,
@@ -27,7 +28,6 @@ from kraft_wire.broker.share_state.state import (
 from kraft_wire.broker.share_state.state_table import Change, SharePartitionEntry, Tombstone
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["DecidingFacts", "Decision", "decide"]
 
@@ -86,7 +86,7 @@ def _initialize(
     if not facts.has_partition(key):
         return _unknown_partition()
     state = ShareState(
-        snapshot_epoch=0 if entry is None else wrap_int32(entry.state.snapshot_epoch + 1),
+        snapshot_epoch=0 if entry is None else epoch_after(entry.state.snapshot_epoch),
         state_epoch=state_epoch,
         leader_epoch=0,
         start_offset=start_offset,
@@ -209,7 +209,7 @@ def _written(
         )
     start_offset = state.start_offset if write.start_offset == UNCHANGED else write.start_offset
     return ShareState(
-        snapshot_epoch=wrap_int32(state.snapshot_epoch + 1),
+        snapshot_epoch=epoch_after(state.snapshot_epoch),
         state_epoch=state.state_epoch,
         leader_epoch=leader_epoch,
         start_offset=start_offset,

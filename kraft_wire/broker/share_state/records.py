@@ -9,9 +9,8 @@ from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.coordination.record_codec import (
-    BODY_AT,
-    STORED_FIELDS,
     coordinator_record,
+    read_struct,
     record_type,
     tombstone,
     value_version,
@@ -51,7 +50,7 @@ def read_record(key: bytes, value: bytes | None) -> tuple[SharePartitionKey, Cha
     """
     kind = record_type(key)
     if kind == ShareSnapshotKey.RECORD_TYPE:
-        snapshot_key, _ = ShareSnapshotKey.decode(key, _VERSION, BODY_AT, STORED_FIELDS)
+        snapshot_key = read_struct(ShareSnapshotKey, key)
         name = SharePartitionKey(
             snapshot_key.group_id, snapshot_key.topic_id, snapshot_key.partition
         )
@@ -59,17 +58,15 @@ def read_record(key: bytes, value: bytes | None) -> tuple[SharePartitionKey, Cha
             return name, Tombstone.TOMBSTONE
         if value_version(value) != _VERSION:
             return f"value of version {value_version(value)}"
-        return name, _snapshot(
-            ShareSnapshotValue.decode(value, _VERSION, BODY_AT, STORED_FIELDS)[0]
-        )
+        return name, _snapshot(read_struct(ShareSnapshotValue, value))
     if kind == ShareUpdateKey.RECORD_TYPE:
-        update_key, _ = ShareUpdateKey.decode(key, _VERSION, BODY_AT, STORED_FIELDS)
+        update_key = read_struct(ShareUpdateKey, key)
         name = SharePartitionKey(update_key.group_id, update_key.topic_id, update_key.partition)
         if value is None:
             raise MalformedMessage("value", 0, "an update without a value")
         if value_version(value) != _VERSION:
             return f"value of version {value_version(value)}"
-        return name, _update(ShareUpdateValue.decode(value, _VERSION, BODY_AT, STORED_FIELDS)[0])
+        return name, _update(read_struct(ShareUpdateValue, value))
     return f"key of type {kind}"
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.share_persister import DeliveryStateBatch
 from kraft_wire.broker.share_state.batch_merging import merged_batches
 from kraft_wire.frozen import frozen
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["NO_EPOCH", "UNCHANGED", "UNKNOWN", "ShareState", "ShareUpdate"]
 
@@ -50,7 +50,7 @@ class ShareState:
 
     def again(self, wall_ms: int) -> "ShareState":
         """Return the next snapshot of the same state."""
-        return replace(self, snapshot_epoch=wrap_int32(self.snapshot_epoch + 1), write_ms=wall_ms)
+        return replace(self, snapshot_epoch=epoch_after(self.snapshot_epoch), write_ms=wall_ms)
 
     def updated(self, update: ShareUpdate) -> "ShareState":
         """Return the state after an update."""

@@ -9,9 +9,8 @@ from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.coordination.record_codec import (
-    BODY_AT,
-    STORED_FIELDS,
     coordinator_record,
+    read_struct,
     record_type,
     tombstone,
     value_version,
@@ -73,7 +72,7 @@ def read_key(key: bytes) -> str | int:
     version = record_type(key)
     if version != KEY_VERSION:
         return version
-    return TransactionLogKey.decode(key, version, BODY_AT, STORED_FIELDS)[0].transactional_id
+    return read_struct(TransactionLogKey, key, version).transactional_id
 
 
 def read_value(value: bytes) -> TransactionMetadata | int:
@@ -84,7 +83,7 @@ def read_value(value: bytes) -> TransactionMetadata | int:
     version = value_version(value)
     if not TransactionLogValue.MIN_VERSION <= version <= TransactionLogValue.MAX_VERSION:
         return version
-    read, _ = TransactionLogValue.decode(value, version, BODY_AT, STORED_FIELDS)
+    read = read_struct(TransactionLogValue, value, version)
     state = _STATES.get(read.transaction_status)
     if state is None:
         raise MalformedMessage("transaction_status", 0, f"state {read.transaction_status}")

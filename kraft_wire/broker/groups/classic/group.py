@@ -8,6 +8,7 @@ for members that hold an id but have not joined.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.groups.classic.member import Member, ParkedRequest
 from kraft_wire.broker.groups.classic.states import (
@@ -19,7 +20,6 @@ from kraft_wire.broker.groups.classic.states import (
 from kraft_wire.broker.groups.classic.subscription import subscribed_topics
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PENDING_MEMBER_BYTES
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["CONSUMER_PROTOCOL_TYPE", "AwaitedAssignments", "ClassicGroup", "set_awaited"]
 
@@ -296,7 +296,7 @@ class ClassicGroup:
 
     def form_generation(self, wall_ms: int) -> None:
         """Begin the next generation with the present members, or an empty one without any."""
-        self.generation_id = wrap_int32(self.generation_id + 1)
+        self.generation_id = epoch_after(self.generation_id)
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self.read_subscriptions()
         event = GroupEvent.GENERATION_FORMED if self.members else GroupEvent.LAST_MEMBER_LEFT

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
 from kraft_wire.broker.groups.consumer.checks import LEFT_FOR_A_WHILE
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
@@ -29,7 +30,6 @@ from kraft_wire.broker.groups.consumer.write import write
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["leave_for_a_while", "remove_members"]
 
@@ -79,7 +79,7 @@ def _removal(
     image = shard.env.image()
     group.is_metadata_due(image)  # notes a change, whose topics the hash has
     metadata_hash = shard.env.topic_hashes.group_hash(topics.names, image)
-    return [*records, epoch_record(group.group_id, wrap_int32(group.epoch + 1), metadata_hash)]
+    return [*records, epoch_record(group.group_id, epoch_after(group.epoch), metadata_hash)]
 
 
 def _unused_regexes(group: ConsumerGroup, gone: Sequence[ConsumerMember]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
 from kraft_wire.broker.groups.assignors.spec import AssignmentFailed, Target
 from kraft_wire.broker.groups.classic.group import ClassicGroup
@@ -48,7 +49,6 @@ from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard, end_classic_group
 from kraft_wire.settings.server_assignors import assignor_names
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = [
     "Walk",
@@ -148,7 +148,7 @@ def raise_epoch(walk: Walk, *, is_due: bool) -> bool | None:
     topics = topics_of(walk)
     metadata_hash = env.topic_hashes.group_hash(topics.names, env.image())
     if is_due or metadata_hash != group.metadata_hash:
-        walk.epoch = wrap_int32(group.epoch + 1)
+        walk.epoch = epoch_after(group.epoch)
         walk.records.append(epoch_record(group.group_id, walk.epoch, metadata_hash))
     if group.has_partition_metadata:
         walk.records.append(partition_metadata_tombstone(group.group_id))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
@@ -25,7 +26,6 @@ from kraft_wire.broker.groups.consumer.write import write
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["RegexChange", "evaluate_regexes", "regex_change"]
 
@@ -158,7 +158,7 @@ def evaluate_regexes(shard: GroupShard, group: ConsumerGroup, at: ClockReading) 
     image = shard.env.image()
     metadata_hash = shard.env.topic_hashes.group_hash(topics.names, image)
     if has_changed or metadata_hash != group.metadata_hash:
-        records.append(epoch_record(group.group_id, wrap_int32(group.epoch + 1), metadata_hash))
+        records.append(epoch_record(group.group_id, epoch_after(group.epoch), metadata_hash))
         has_changed = True
     if write(shard, group, records, at).error is ErrorCode.NONE and has_changed:
         group.note_metadata(topics.names, image)

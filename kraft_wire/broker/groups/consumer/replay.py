@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.broker.coordination.record_codec import (
-    BODY_AT,
-    STORED_FIELDS,
+    read_struct,
     record_type,
     value_version,
 )
@@ -73,7 +72,7 @@ def group_remains(key: bytes, value: bytes | None) -> bool:
 def _epoch(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         return
-    epoch, _ = ConsumerGroupMetadataValue.decode(value, _version(value), BODY_AT, STORED_FIELDS)
+    epoch = read_struct(ConsumerGroupMetadataValue, value, _version(value))
     group.epoch, group.metadata_hash = epoch.epoch, epoch.metadata_hash
 
 
@@ -82,14 +81,12 @@ def _partition_metadata(group: ConsumerGroup, key: bytes, value: bytes | None) -
 
 
 def _member(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
-    member_id = ConsumerGroupMemberMetadataKey.decode(key, 0, BODY_AT, STORED_FIELDS)[0].member_id
+    member_id = read_struct(ConsumerGroupMemberMetadataKey, key).member_id
     if value is None:
         group.remove_member(member_id)
         group.remove_target(member_id)
         return
-    metadata, _ = ConsumerGroupMemberMetadataValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    metadata = read_struct(ConsumerGroupMemberMetadataValue, value, _version(value))
     member = group.members.get(member_id) or ConsumerMember(member_id)
     group.put_member(member.with_metadata(metadata))
 
@@ -98,52 +95,38 @@ def _target_epoch(group: ConsumerGroup, key: bytes, value: bytes | None) -> None
     if value is None:
         group.assignment_epoch, group.assignment_timestamp_ms = _NO_EPOCH, 0
         return
-    target, _ = ConsumerGroupTargetAssignmentMetadataValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    target = read_struct(ConsumerGroupTargetAssignmentMetadataValue, value, _version(value))
     group.assignment_epoch = target.assignment_epoch
     group.assignment_timestamp_ms = target.assignment_timestamp
 
 
 def _target(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
-    member_id = ConsumerGroupTargetAssignmentMemberKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
-        0
-    ].member_id
+    member_id = read_struct(ConsumerGroupTargetAssignmentMemberKey, key).member_id
     if value is None:
         group.remove_target(member_id)
         return
-    target, _ = ConsumerGroupTargetAssignmentMemberValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    target = read_struct(ConsumerGroupTargetAssignmentMemberValue, value, _version(value))
     stored = {each.topic_id: tuple(each.partitions) for each in target.topic_partitions}
     group.put_target(member_id, target_of(given(stored)))
 
 
 def _current_assignment(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
-    member_id = ConsumerGroupCurrentMemberAssignmentKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
-        0
-    ].member_id
+    member_id = read_struct(ConsumerGroupCurrentMemberAssignmentKey, key).member_id
     member = group.members.get(member_id)
     if value is None:
         if member is not None:
             group.put_member(member.without_assignment())
         return
-    current, _ = ConsumerGroupCurrentMemberAssignmentValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    current = read_struct(ConsumerGroupCurrentMemberAssignmentValue, value, _version(value))
     group.put_member((member or ConsumerMember(member_id)).with_current_assignment(current))
 
 
 def _regex(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
-    regex = ConsumerGroupRegularExpressionKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
-        0
-    ].regular_expression
+    regex = read_struct(ConsumerGroupRegularExpressionKey, key).regular_expression
     if value is None:
         group.remove_regex(regex)
         return
-    found, _ = ConsumerGroupRegularExpressionValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    found = read_struct(ConsumerGroupRegularExpressionValue, value, _version(value))
     group.put_regex(regex, ResolvedRegex(tuple(found.topics), found.version, found.timestamp))
 
 

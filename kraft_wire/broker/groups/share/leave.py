@@ -1,6 +1,7 @@
 """Members that go: they leave, or their session is over."""
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
@@ -9,7 +10,6 @@ from kraft_wire.broker.groups.share.records import epoch_record, member_tombston
 from kraft_wire.broker.groups.share.session_timer import ShareSession
 from kraft_wire.broker.groups.share.write import write
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["remove_member"]
 
@@ -25,7 +25,7 @@ def remove_member(
     ]
     metadata_hash = shard.env.topic_hashes.group_hash(left, shard.env.image())
     records = member_tombstones(group.group_id, member.member_id)
-    records.append(epoch_record(group.group_id, wrap_int32(group.epoch + 1), metadata_hash))
+    records.append(epoch_record(group.group_id, epoch_after(group.epoch), metadata_hash))
     appended = write(shard, group, records, at)
     if appended.error is ErrorCode.NONE:
         group.keep_metadata_due(shard.env.image())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.assignors.spec import AssignmentFailed, Target
 from kraft_wire.broker.groups.java_collections import JavaHashMap
@@ -32,7 +33,6 @@ from kraft_wire.broker.groups.target_times import may_compute_targets
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["Walk", "note_beginning", "raise_epoch", "reconcile", "retarget", "subscribe"]
 
@@ -97,7 +97,7 @@ def raise_epoch(walk: Walk, *, has_new_names: bool) -> bool:
     walk.names, walk.has_looked = tuple(subscribers), True
     metadata_hash = walk.shard.env.topic_hashes.group_hash(walk.names, image)
     if is_due or metadata_hash != group.metadata_hash:
-        walk.epoch, walk.is_raised = wrap_int32(group.epoch + 1), True
+        walk.epoch, walk.is_raised = epoch_after(group.epoch), True
         walk.records.append(epoch_record(group.group_id, walk.epoch, metadata_hash))
     return all(count == len(group.members) for count in subscribers.values())
 

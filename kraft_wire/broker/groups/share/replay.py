@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.broker.coordination.record_codec import (
-    BODY_AT,
-    STORED_FIELDS,
+    read_struct,
     record_type,
     value_version,
 )
@@ -74,21 +73,19 @@ def share_group_remains(key: bytes, value: bytes | None) -> bool:
 
 
 def _member(group: ShareGroup, key: bytes, value: bytes | None) -> None:
-    member_id = ShareGroupMemberMetadataKey.decode(key, 0, BODY_AT, STORED_FIELDS)[0].member_id
+    member_id = read_struct(ShareGroupMemberMetadataKey, key).member_id
     if value is None:
         group.remove_member(member_id)
         group.remove_target(member_id)
         return
-    metadata, _ = ShareGroupMemberMetadataValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    metadata = read_struct(ShareGroupMemberMetadataValue, value, _version(value))
     group.put_member(_found(group, member_id).with_metadata(metadata))
 
 
 def _epoch(group: ShareGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         return
-    epoch, _ = ShareGroupMetadataValue.decode(value, _version(value), BODY_AT, STORED_FIELDS)
+    epoch = read_struct(ShareGroupMetadataValue, value, _version(value))
     group.epoch, group.metadata_hash = epoch.epoch, epoch.metadata_hash
 
 
@@ -96,39 +93,29 @@ def _target_epoch(group: ShareGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         group.assignment_epoch, group.assignment_timestamp_ms = _NO_EPOCH, 0
         return
-    target, _ = ShareGroupTargetAssignmentMetadataValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    target = read_struct(ShareGroupTargetAssignmentMetadataValue, value, _version(value))
     group.assignment_epoch = target.assignment_epoch
     group.assignment_timestamp_ms = target.assignment_timestamp
 
 
 def _target(group: ShareGroup, key: bytes, value: bytes | None) -> None:
-    member_id = ShareGroupTargetAssignmentMemberKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
-        0
-    ].member_id
+    member_id = read_struct(ShareGroupTargetAssignmentMemberKey, key).member_id
     if value is None:
         group.remove_target(member_id)
         return
-    target, _ = ShareGroupTargetAssignmentMemberValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    target = read_struct(ShareGroupTargetAssignmentMemberValue, value, _version(value))
     stored = {each.topic_id: tuple(each.partitions) for each in target.topic_partitions}
     group.put_target(member_id, target_of(given(stored)))
 
 
 def _current_assignment(group: ShareGroup, key: bytes, value: bytes | None) -> None:
-    member_id = ShareGroupCurrentMemberAssignmentKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
-        0
-    ].member_id
+    member_id = read_struct(ShareGroupCurrentMemberAssignmentKey, key).member_id
     if value is None:
         member = group.members.get(member_id)
         if member is not None:
             group.put_member(member.without_assignment())
         return
-    current, _ = ShareGroupCurrentMemberAssignmentValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    current = read_struct(ShareGroupCurrentMemberAssignmentValue, value, _version(value))
     group.put_member(_found(group, member_id).with_current_assignment(current))
 
 
@@ -136,9 +123,7 @@ def _state_partitions(group: ShareGroup, key: bytes, value: bytes | None) -> Non
     if value is None:
         group.put_state_partitions(None)
         return
-    found, _ = ShareGroupStatePartitionMetadataValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    found = read_struct(ShareGroupStatePartitionMetadataValue, value, _version(value))
     deleting: DeletingTopics = JavaHashMap()
     for topic in found.deleting_topics:
         deleting[topic.topic_id] = topic.topic_name

@@ -1,6 +1,7 @@
 """Members that go: they leave, or a deadline of theirs is over."""
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.streams.group import StreamsGroup
@@ -9,7 +10,6 @@ from kraft_wire.broker.groups.streams.records import epoch_record, member_tombst
 from kraft_wire.broker.groups.streams.timers import timers_of
 from kraft_wire.broker.groups.streams.write import write
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["remove_member"]
 
@@ -22,7 +22,7 @@ def remove_member(
         *member_tombstones(group.group_id, member.member_id),
         epoch_record(
             group.group_id,
-            wrap_int32(group.epoch + 1),
+            epoch_after(group.epoch),
             group.metadata_hash,
             group.validated_topology_epoch,
             group.assignment_configs,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
@@ -46,7 +47,6 @@ from kraft_wire.wire.generated.streams_group_heartbeat import (
     Topology,
 )
 from kraft_wire.wire.generated.streams_group_topology_value import StreamsGroupTopologyValue
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = [
     "Walk",
@@ -225,7 +225,7 @@ def raise_epoch(
         or walk.configs != group.assignment_configs
     )
     if walk.is_raised:
-        walk.epoch = wrap_int32(group.epoch + 1)
+        walk.epoch = epoch_after(group.epoch)
         walk.records.append(
             epoch_record(
                 group.group_id, walk.epoch, walk.metadata_hash, validated_epoch, walk.configs

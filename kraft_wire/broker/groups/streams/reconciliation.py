@@ -7,13 +7,13 @@ active and a standby copy of a task, because both would use its state directory.
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from kraft_wire.broker.coordination.epochs import epoch_after
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.streams.assigned_tasks import NOTHING_ASSIGNED, AssignedTasks
 from kraft_wire.broker.groups.streams.member import MemberState, StreamsMember
 from kraft_wire.broker.groups.streams.task_processes import TaskProcesses
 from kraft_wire.broker.groups.streams.tasks import Tasks, TasksTuple
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.varint import wrap_int32
 
 __all__ = ["reconciled"]
 
@@ -56,7 +56,7 @@ def reconciled(
         case MemberState.UNREVOKED_TASKS:
             if _still_has(owned, member.pending_revocation):
                 return member
-            return _next(member, wrap_int32(member.member_epoch + 1), aim, owned, processes)
+            return _next(member, epoch_after(member.member_epoch), aim, owned, processes)
         case MemberState.UNRELEASED_TASKS:
             return _next(member, member.member_epoch, aim, owned, processes)
         case _:

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.broker.coordination.record_codec import (
-    BODY_AT,
-    STORED_FIELDS,
+    read_struct,
     record_type,
     value_version,
 )
@@ -69,7 +68,7 @@ def streams_group_remains(key: bytes, value: bytes | None) -> bool:
 def _epoch(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         return
-    found, _ = StreamsGroupMetadataValue.decode(value, _version(value), BODY_AT, STORED_FIELDS)
+    found = read_struct(StreamsGroupMetadataValue, value, _version(value))
     configs = {each.key: each.value for each in found.last_assignment_configs or ()}
     group.put_epoch(found.epoch, found.metadata_hash, found.validated_topology_epoch, configs)
 
@@ -78,19 +77,17 @@ def _topology(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         group.put_topology(None)
         return
-    topology, _ = StreamsGroupTopologyValue.decode(value, _version(value), BODY_AT, STORED_FIELDS)
+    topology = read_struct(StreamsGroupTopologyValue, value, _version(value))
     group.put_topology(topology)
 
 
 def _member(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
-    member_id = StreamsGroupMemberMetadataKey.decode(key, 0, BODY_AT, STORED_FIELDS)[0].member_id
+    member_id = read_struct(StreamsGroupMemberMetadataKey, key).member_id
     if value is None:
         group.remove_member(member_id)
         group.remove_target(member_id)
         return
-    metadata, _ = StreamsGroupMemberMetadataValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    metadata = read_struct(StreamsGroupMemberMetadataValue, value, _version(value))
     group.put_member(_found(group, member_id).with_metadata(metadata))
 
 
@@ -98,38 +95,28 @@ def _target_epoch(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
         group.put_target_epoch(_NO_EPOCH, 0)
         return
-    target, _ = StreamsGroupTargetAssignmentMetadataValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    target = read_struct(StreamsGroupTargetAssignmentMetadataValue, value, _version(value))
     group.put_target_epoch(target.assignment_epoch, target.assignment_timestamp)
 
 
 def _target(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
-    member_id = StreamsGroupTargetAssignmentMemberKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
-        0
-    ].member_id
+    member_id = read_struct(StreamsGroupTargetAssignmentMemberKey, key).member_id
     if value is None:
         group.remove_target(member_id)
         return
-    found, _ = StreamsGroupTargetAssignmentMemberValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    found = read_struct(StreamsGroupTargetAssignmentMemberValue, value, _version(value))
     kinds = (found.active_tasks, found.standby_tasks, found.warmup_tasks)
     group.put_target(member_id, TasksTuple(*map(_tasks, kinds)))
 
 
 def _current_assignment(group: StreamsGroup, key: bytes, value: bytes | None) -> None:
-    member_id = StreamsGroupCurrentMemberAssignmentKey.decode(key, 0, BODY_AT, STORED_FIELDS)[
-        0
-    ].member_id
+    member_id = read_struct(StreamsGroupCurrentMemberAssignmentKey, key).member_id
     if value is None:
         member = group.members.get(member_id)
         if member is not None:
             group.put_member(member.without_assignment())
         return
-    current, _ = StreamsGroupCurrentMemberAssignmentValue.decode(
-        value, _version(value), BODY_AT, STORED_FIELDS
-    )
+    current = read_struct(StreamsGroupCurrentMemberAssignmentValue, value, _version(value))
     group.put_member(_found(group, member_id).with_current_assignment(current))
 
 
