@@ -26,6 +26,7 @@ TIDY_TESTS = (
     "tests/test_argument_names.py",
     "tests/test_import_contracts.py",
     "tests/mutants/test_catalogue.py",
+    "tests/mutants/test_random_drawing.py",
     "tests/codegen",
 )
 PARALLEL = ("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile")
