@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kraft_wire.conformance.normal_form import Fields, NormalForm
 from kraft_wire.conformance.recording import RecordedRow, Recording
-from kraft_wire.conformance.verdict import Verdict
+from kraft_wire.conformance.verdict import Exchange, Verdict
 from kraft_wire.wire.generated.registry import response_class
 
 __all__ = ["Difference", "differences"]
@@ -44,13 +44,18 @@ def _of_row(left: RecordedRow, right: RecordedRow) -> Iterator[tuple[str, str, s
         yield "(exchanges)", str(len(left.exchanges)), str(len(right.exchanges))
     forms = tuple(NormalForm(each.case, each.version) for each in (left, right))
     for mine, theirs in zip(left.exchanges, right.exchanges, strict=False):
-        if (mine.api_key, mine.version) != (theirs.api_key, theirs.version):
-            yield "(request)", f"API key {mine.api_key}", f"API key {theirs.api_key}"
+        name, other_name = _name(mine), _name(theirs)
+        if (name, mine.version) != (other_name, theirs.version):
+            yield "(request)", f"{name} {mine.version}", f"{other_name} {theirs.version}"
             return
-        name = response_class(mine.api_key).NAME.removesuffix("Response")
         one, other = forms[0].of(mine), forms[1].of(theirs)
         for path in _differing(one, other):
             yield f"{name} {path}", _shown(one, path), _shown(other, path)
+
+
+def _name(exchange: Exchange) -> str:
+    """Return the API's name as Kafka spells it."""
+    return response_class(exchange.api_key).NAME.removesuffix("Response")
 
 
 def _differing(one: Fields, other: Fields) -> Iterator[str]:

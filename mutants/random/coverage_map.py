@@ -40,10 +40,6 @@ SEEDS = [
     *(("odd-cluster", seed) for seed in range(600, 620)),
 ]
 """Kind, as `judges` knows it, and seed."""
-_IN_OTHER_PROCESSES = {
-    "kraft_wire/conformance/cases/": "tests/conformance/test_noticing.py",
-}
-"""Tests that run a folder's modules in other processes; the map has no blocks of those."""
 _SEEDS_AT_A_TIME = 10
 _WORTH_COMPILING = 4
 _BESIDE_FOLDERS = ("tests/test_frozen.py", "tests/test_model.py", "tests/test_properties.py")
@@ -111,7 +107,6 @@ class CoverageMap:
         found = {row[0].name: row[0] for row in self._rows if row[2] & wanted[row[1]]}
         importing = [row[0] for row in self._rows if row[3] & wanted[row[1]]]
         found |= {one.name: one for one in _own_tests(path, importing)}
-        found |= {row[0].name: row[0] for row in self._rows if _runs_elsewhere(row[0], path)}
         return list(found.values()) or importing
 
     def unexecuted(self, sources: Mapping[str, str]) -> list[Block]:
@@ -182,18 +177,13 @@ class CoverageMap:
 
 
 def _own_tests(path: str, tests: Sequence[Judge]) -> list[Judge]:
-    """Return those that are named for a module, or else those of its package."""
+    """Return those of its package that are named for a module, or else all of its package.
+
+    Other packages may have tests of the same name, which count where its own has none at all.
+    """
     package = path.split("/")[1]
-    named = [one for one in tests if f"/test_{Path(path).stem}.py::" in one.name]
-    return named or [one for one in tests if one.name.startswith(f"tests/{package}/")]
-
-
-def _runs_elsewhere(judge: Judge, path: str) -> bool:
-    """Whether a judge runs a module in another process."""
-    return any(
-        path.startswith(folder) and judge.name.startswith(f"{file}::")
-        for folder, file in _IN_OTHER_PROCESSES.items()
-    )
+    near = [one for one in tests if one.name.startswith(f"tests/{package}/")]
+    return [one for one in near or tests if f"/test_{Path(path).stem}.py::" in one.name] or near
 
 
 def build(say: Callable[[str], None], only: Sequence[str] = (), folder: Path = FOLDER) -> None:

@@ -1,32 +1,23 @@
 """The fields of responses whose change makes a case fail.
 
 A case that lost one of its checks still passes every correct broker, so its checks are judged by
-wrong responses: the case runs once against a broker while its frames are recorded, and then against
-the recorded frames, each time with one field of one response changed. `noticed.json` lists the
-fields whose change each case reports; `python -m tests.conformance.noticing` writes the list anew.
+wrong responses: the case runs against its story (`stories.py`) again and again, each time with one
+field of one response changed. `noticed.json` lists the fields whose change each case reports;
+`python -m tests.conformance.noticing` writes the list anew.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from kraft_wire.conformance.case import all_cases
-from kraft_wire.conformance.connection import CLIENT_ID, Connection
-from kraft_wire.conformance.profile import read_profile
-from kraft_wire.conformance.run import Row, rows_of
-from kraft_wire.conformance.subject import Subject
-from kraft_wire.conformance.target import Target
 from kraft_wire.conformance.verdict import Mismatch, NotSupported
 from kraft_wire.wire.generated.registry import response_class
-from kraft_wire.wire.header import RequestHeader, encode_response_header, parse_response_header
+from kraft_wire.wire.header import encode_response_header, parse_response_header
 from kraft_wire.wire.message import Struct, UnencodableMessage
 from kraft_wire.wire.records.corruption import CorruptRecordBatch
-from tests.conformance.judged_nodes import our_node
+from tests.conformance.stories import DRAWN, Received, Recording, Silence, Story, kept_stories
 
-__all__ = ["NOTICED", "noticed_by_cases"]
+__all__ = ["NOTICED", "newest_stories", "noticed_by"]
 
 NOTICED = Path(__file__).parent / "noticed.json"
 FRAMES_MAX = 3
@@ -37,153 +28,66 @@ _OBJECTIONS = (
     *(LookupError, ValueError, TypeError, AttributeError),
 )
 
-Recording = list[tuple[int, int, bytes | None] | bool]
-"""Received on one connection: API key, version and frame, or the result of `is_silent`."""
+
+def newest_stories() -> dict[str, Story]:
+    """Return the story of each case in its last version; drawn requests check nothing."""
+    stories = {story.row.case.name: story for story in kept_stories()}
+    return {name: each for name, each in stories.items() if not name.startswith(f"{DRAWN}.")}
 
 
-class _Keeping(Connection):
-    """A connection to a broker that records the frames it receives."""
-
-    def __init__(self, target: Target, kept: Recording) -> None:
-        super().__init__(target.address, target.timeout_s, lambda _: None)
-        self._kept = kept
-        self._asked: dict[int, tuple[int, int]] = {}
-
-    def header(
-        self, api_key: int, version: int, client_id: str | None = CLIENT_ID
-    ) -> RequestHeader:
-        found = super().header(api_key, version, client_id)
-        self._asked[found.correlation_id] = api_key, version
-        return found
-
-    def next_frame(self) -> bytes | None:
-        frame = super().next_frame()
-        number = int.from_bytes((frame or b"")[:4])
-        self._kept.append((*self._asked.get(number, (-1, -1)), frame))
-        return frame
-
-    def is_silent(self, seconds: float) -> bool:
-        found = super().is_silent(seconds)
-        self._kept.append(found)
-        return found
+def noticed_by(story: Story) -> list[str]:
+    """Return the fields whose change a case reports: how far from its end, and the path."""
+    found = []
+    places = [
+        (number, at)
+        for number, kept in enumerate(story.connections)
+        for at, each in enumerate(kept)
+        if isinstance(each, Received) and each.api_key == story.row.case.api_key and each.frame
+    ]
+    for back, (number, at) in enumerate(reversed(places[-FRAMES_MAX:]), 1):
+        heard = story.connections[number][at]
+        assert isinstance(heard, Received)
+        for path, frame in changed_frames(heard):
+            changed = Received(heard.api_key, heard.version, frame)
+            if is_noticed(story, number, at, changed):
+                found.append(f"-{back} {path}")
+    for number, kept in enumerate(story.connections):
+        for at, event in enumerate(kept):
+            if event == Silence(is_silent=True):
+                noticed = is_noticed(story, number, at, Silence(is_silent=False))
+                found += [f"{number} silence"] * noticed
+    return sorted(found)
 
 
-class _Playing(Connection):
-    """A connection without a broker that returns recorded frames."""
-
-    def __init__(self, kept: Recording) -> None:
-        self._left = list(kept)
-        self._correlation_id = 0
-        self._keep = lambda _: None
-
-    def send(self, data: bytes) -> None:
-        """Send nothing."""
-
-    def next_frame(self) -> bytes | None:
-        found = self._left.pop(0) if self._left else True
-        if isinstance(found, bool):
-            raise Mismatch("a recorded frame", "none")
-        return found[2]
-
-    def is_silent(self, seconds: float) -> bool:
-        return self._left.pop(0) is True if self._left else True
-
-    def close(self) -> None:
-        """Close nothing."""
+def is_noticed(story: Story, number: int, at: int, changed: Received | Silence) -> bool:
+    """Run a case while one event of its story is another one; return whether it fails."""
+    connections: list[Recording] = [list(kept) for kept in story.connections]
+    connections[number][at] = changed
+    try:
+        story.play_with(connections)
+    except _OBJECTIONS:
+        return True
+    return False
 
 
-@dataclass
-class Story:
-    """One run of a case against a broker."""
-
-    row: Row
-    target: Target
-    connections: list[Recording] = field(default_factory=list)
-
-    def record(self) -> None:
-        """Run the case against the broker; raises Mismatch."""
-        story = self
-
-        class Recorded(Subject):
-            def connect(self) -> Connection:
-                kept: Recording = []
-                story.connections.append(kept)
-                connection = _Keeping(self.target, kept)
-                self._connections.append(connection)
-                return connection
-
-        self._run(Recorded)
-
-    def is_noticed(self, connections: list[Recording]) -> bool:
-        """Run the case against recorded frames; return whether it fails."""
-        left = list(connections)
-
-        class Played(Subject):
-            def connect(self) -> Connection:
-                return _Playing(left.pop(0) if left else [])
-
-            def attempts(self, what: str, seconds: float = 0.0) -> Iterator[None]:  # type: ignore[override]  # without its type's pauses
-                """Pause never: recorded frames come at once, and run out."""
-                return repeat(None)
-
-        try:
-            self._run(Played)
-        except _OBJECTIONS:
-            return True
-        return False
-
-    def _run(self, kind: type[Subject]) -> None:
-        subject = kind(self.target, self.row.name)
-        try:
-            self.row.case.judge(subject, self.row.version)
-        finally:
-            subject.close()
-
-    def noticed(self) -> list[str] | None:
-        """Return the fields whose change is noticed; None where the case needs real time."""
-        if self.is_noticed(self.connections):
-            return None
-        found = []
-        places = [
-            (number, at)
-            for number, kept in enumerate(self.connections)
-            for at, each in enumerate(kept)
-            if not isinstance(each, bool) and each[0] == self.row.case.api_key and each[2]
-        ]
-        for back, (number, at) in enumerate(reversed(places[-FRAMES_MAX:]), 1):
-            api_key, version, heard = self.connections[number][at]  # type: ignore[misc]  # no silence
-            for path, frame in changed_frames((api_key, version, heard)):
-                connections = [list(kept) for kept in self.connections]
-                connections[number][at] = (api_key, version, frame)
-                if self.is_noticed(connections):
-                    found.append(f"-{back} {path}")
-        for number, kept in enumerate(self.connections):
-            for at, each in enumerate(kept):
-                if each is True:
-                    connections = [list(one) for one in self.connections]
-                    connections[number][at] = False
-                    found += [f"{number} silence"] * self.is_noticed(connections)
-        return sorted(found)
-
-
-def changed_frames(heard: tuple[int, int, bytes]) -> Iterator[tuple[str, bytes]]:
+def changed_frames(heard: Received) -> Iterator[tuple[str, bytes]]:
     """Yield a response frame again and again, each time with another field changed everywhere."""
-    api_key, version, frame = heard
-    kind = response_class(api_key)
-    correlation_id, at = parse_response_header(frame, api_key, version)
-    if version < kind.MIN_VERSION:
+    assert heard.frame is not None
+    kind = response_class(heard.api_key)
+    correlation_id, at = parse_response_header(heard.frame, heard.api_key, heard.version)
+    if heard.version < kind.MIN_VERSION:
         return  # a refusal of a version that has no class
-    message, end = kind.decode(frame, version, at)
-    assert end == len(frame), kind
-    head = encode_response_header(api_key, version, correlation_id)
+    message, end = kind.decode(heard.frame, heard.version, at)
+    assert end == len(heard.frame), kind
+    head = encode_response_header(heard.api_key, heard.version, correlation_id)
     for names in _paths([message]):
-        changed, _ = kind.decode(frame, version, at)
+        changed, _ = kind.decode(heard.frame, heard.version, at)
         _change([changed], names)
         try:
-            body = changed.encode(version)
+            body = changed.encode(heard.version)
         except UnencodableMessage:  # the version has no such field
             continue
-        if head + body != frame:
+        if head + body != heard.frame:
             yield ".".join(names), head + body
 
 
@@ -226,24 +130,9 @@ def _other(now: object) -> object:
     return now
 
 
-def noticed_by_cases(directory: Path) -> dict[str, list[str] | None]:
-    """Return the fields that each case notices, in its newest version against our broker."""
-    stories = []
-    with our_node(directory) as targets:
-        newest = {row.case.name: row for row in rows_of(all_cases(), read_profile("apache-4.3"))}
-        for row in newest.values():
-            target = targets[row.case.listener]
-            if row.case.api_key in target.versions:
-                story = Story(row, target)
-                story.record()
-                stories.append(story)
-    return {story.row.case.name: story.noticed() for story in stories}
-
-
 def main() -> None:
     """Write the list."""
-    with TemporaryDirectory() as directory:
-        found = noticed_by_cases(Path(directory))
+    found = {name: noticed_by(story) for name, story in newest_stories().items()}
     NOTICED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 

@@ -2,9 +2,9 @@
 
 ``python -m tests.conformance.recording --only GLOB`` records new or changed cases alone.
 
-The recording is one node of 4.3.1. The suite's own answers, beside its profiles, are the fields in
-which nodes of one release agree that differ in their settings, their ids and the size of their
-cluster.
+The recording is one node of 4.3.1, and so are the stories beside it. The suite's own answers,
+beside its profiles, are the fields in which nodes of one release agree that differ in their
+settings, their ids and the size of their cluster.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from kraft_wire.conformance.recording import Recording
 from kraft_wire.conformance.run import rows_of
 from kraft_wire.conformance.verdict import Outcome, Verdict
 from tests.conformance.judged_nodes import Targets, apache_node, judged, three_apache_nodes
+from tests.conformance.stories import record_stories
 
 __all__ = ["ANSWERS", "PROFILE", "RECORDING", "main"]
 
@@ -58,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         directory = Path(scratch)
         if PROFILE in profiles:
             record(directory, only)
+            with apache_node(made(directory, "stories")) as node:
+                record_stories(node, only)
         for profile, release in ((OLDER, OLDER_RELEASE), (NEWER, NEWER_RELEASE)):
             if profile in profiles and order_of(profile, only):
                 record_release(directory, profile, release, only)

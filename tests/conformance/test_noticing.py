@@ -1,17 +1,22 @@
 """Each case reports the same changed fields as before: none of its checks is lost."""
 
 import json
-from pathlib import Path
+from collections import defaultdict
 
-from tests.conformance.noticing import NOTICED, noticed_by_cases
+import pytest
+
+from tests.conformance.noticing import NOTICED, newest_stories, noticed_by
+from tests.conformance.stories import DRAWN, case_modules
+
+BEFORE = defaultdict[str, dict[str, list[str]]](dict)
+"""By module of cases."""
+for name, fields in json.loads(NOTICED.read_text()).items():
+    BEFORE[name.partition(".")[0]][name] = fields
 
 
-def test_every_case_notices_what_it_noticed_before(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", [each for each in case_modules() if each != DRAWN])
+def test_every_case_notices_what_it_noticed_before(module: str) -> None:
     """For an intended change `python -m tests.conformance.noticing` writes the list anew."""
-    before = json.loads(NOTICED.read_text())
-    now = noticed_by_cases(tmp_path)
-    assert {name for name, fields in now.items() if fields is None} == {
-        "fetch.waits_no_longer_than_asked"
-    }, "only a case that measures time cannot run against recorded frames"
-    assert {name: fields for name, fields in now.items() if fields != before.get(name)} == {}
-    assert now.keys() == before.keys()
+    stories = newest_stories().items()
+    now = {name: noticed_by(story) for name, story in stories if name.partition(".")[0] == module}
+    assert now == BEFORE[module]

@@ -101,19 +101,3 @@ def test_what_nothing_runs_is_listed(tmp_path: Path) -> None:
     found = known.unexecuted({"m.py": source})
     assert [(one.function, one.first) for one in found] == [("f", 3)]
     assert known.unexecuted({"m.py": source.replace("return 1", "return 3")}) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "judges"),
-    [("kraft_wire/conformance/cases/vote.py", ["noticing"]), ("kraft_wire/model.py", [])],
-)
-def test_cases_are_judged_by_the_test_that_runs_them_in_other_processes(
-    tmp_path: Path, path: str, judges: list[str]
-) -> None:
-    file = "tests/conformance/test_noticing.py"
-    test = {"test": f"{file}::noticing", "outcome": "passed", "seconds": 0.1, "hits": ""}
-    entry = {"file": file, "digest": "d", "table": "b", "rows": [test]}
-    (tmp_path / "map.jsonl").write_text(json.dumps(entry) + "\n")
-    (tmp_path / "blocks-b.json").write_text("[]")
-    found = CoverageMap(tmp_path).covering(path, "f", None)
-    assert [each.name for each in found] == [f"{file}::{each}" for each in judges]
