@@ -23,6 +23,7 @@ from tests.quorum_processes import QuorumProcesses
 from tests.waiting import HANG_S
 
 __all__ = [
+    "SETTINGS",
     "Targets",
     "apache_node",
     "judged",
@@ -52,6 +53,9 @@ _SINGLE = {
 _SNAPSHOTS = {"metadata.log.max.snapshot.interval.ms": "1000"}
 """So that a young node has a snapshot of its metadata log for the cases of FetchSnapshot."""
 
+SETTINGS = {**_SINGLE, **_SNAPSHOTS}
+"""Of one node of ours."""
+
 _AT_ONCE = 24
 """Rows; enough to keep four connections busy, few enough to stop soon."""
 
@@ -67,9 +71,7 @@ def targets(broker: str, controller: str | None = None) -> Targets:
 @contextmanager
 def our_node(directory: Path) -> Iterator[Targets]:
     """Run a node of ours."""
-    with QuorumProcesses(
-        directory, 1, is_combined=True, overrides={**_SINGLE, **_SNAPSHOTS}
-    ) as node:
+    with QuorumProcesses(directory, 1, is_combined=True, overrides=SETTINGS) as node:
         node.stop(1)
         node.start(1)
         yield targets(node.client(1), node.controller(1))

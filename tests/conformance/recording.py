@@ -22,6 +22,7 @@ from kraft_wire.conformance.profile import read_profile
 from kraft_wire.conformance.recording import Recording
 from kraft_wire.conformance.run import rows_of
 from kraft_wire.conformance.verdict import Outcome, Verdict
+from tests.conformance.drawn import record_drawn
 from tests.conformance.judged_nodes import Targets, apache_node, judged, three_apache_nodes
 from tests.conformance.stories import record_stories
 
@@ -61,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             record(directory, only)
             with apache_node(made(directory, "stories")) as node:
                 record_stories(node, only)
+            if not only:
+                record_drawn()
         for profile, release in ((OLDER, OLDER_RELEASE), (NEWER, NEWER_RELEASE)):
             if profile in profiles and order_of(profile, only):
                 record_release(directory, profile, release, only)

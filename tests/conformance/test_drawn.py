@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.conformance.case import Listener
 from kraft_wire.conformance.command import app
-from kraft_wire.conformance.connection import split_address
-from kraft_wire.conformance.differences import differences
-from kraft_wire.conformance.drawn.sequence import drawn_cases, seed_range
-from kraft_wire.conformance.profile import read_profile
+from kraft_wire.conformance.differences import Difference, differences
+from kraft_wire.conformance.drawn.sequence import seed_range
 from kraft_wire.conformance.recording import Recording
-from kraft_wire.conformance.run import rows_of, run_rows
-from kraft_wire.conformance.target import learn_target
+from kraft_wire.testing.cluster import Cluster
 from tests.apache.differential.test_differential import SETTINGS
 from tests.apache.node import ApacheNode
-from tests.conformance.recording import PROFILE
+from tests.conformance.drawn import DRAWN_RECORDING, REQUESTS, SEEDS, drawn_answers
 from tests.conformance.test_suite import server
 from tests.server_process import ServerProcess
 
 __all__ = ["server"]
-
-SEEDS = range(24)
-REQUESTS = 120
-
-
-def recorded(address: str, seeds: range, requests: int = REQUESTS) -> Recording:
-    """Send the sequences of the seeds and keep the exchanges."""
-    profile = read_profile(PROFILE)
-    rows = rows_of(drawn_cases(seeds, requests, profile), profile)
-    targets = {Listener.BROKER: learn_target(split_address(address), 10.0)}
-    outcomes = run_rows(rows, targets, keeps_exchanges=True)
-    assert [each.name for each in outcomes if each.verdict != "passed"] == []
-    return Recording.of(outcomes, address, PROFILE)
 
 
 @pytest.fixture
@@ -47,7 +30,7 @@ def ours(tmp_path: Path) -> Iterator[str]:
 
 
 def test_same_seed_is_answered_alike_twice_and_reaches_every_api(server: ServerProcess) -> None:
-    first, second = (recorded(server.bootstrap, range(8)) for _ in range(2))
+    first, second = (drawn_answers(server.bootstrap, range(8)) for _ in range(2))
     assert differences(first, second) == []
     exchanges = [each for row in first.rows for each in row.exchanges]
     assert len(exchanges) > 8 * REQUESTS * 0.9
@@ -55,10 +38,28 @@ def test_same_seed_is_answered_alike_twice_and_reaches_every_api(server: ServerP
     assert len({(each.api_key, each.version) for each in exchanges}) > 90
 
 
+def shown(found: Sequence[Difference]) -> list[str]:
+    return [f"{each.path}: {each.left} | {each.right} ({each.rows[0]})" for each in found]
+
+
 @pytest.mark.java
 def test_apache_and_we_answer_drawn_requests_alike(ours: str, apache_node: ApacheNode) -> None:
-    found = differences(recorded(apache_node.bootstrap, SEEDS), recorded(ours, SEEDS))
-    assert [f"{each.path}: {each.left} | {each.right} ({each.rows[0]})" for each in found] == []
+    seeds = SEEDS[::2]
+    theirs = drawn_answers(apache_node.bootstrap, seeds)
+    assert shown(differences(theirs, drawn_answers(ours, seeds))) == []
+    assert shown(differences(Recording.read(DRAWN_RECORDING), theirs)) == []
+
+
+@pytest.fixture(scope="module")
+def in_process() -> Iterator[str]:
+    with Cluster(configs=SETTINGS) as cluster:
+        yield cluster.bootstrap_servers
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_drawn_requests_are_answered_as_recorded(in_process: str, seed: int) -> None:
+    answers = drawn_answers(in_process, range(seed, seed + 1))
+    assert shown(differences(Recording.read(DRAWN_RECORDING), answers)) == []
 
 
 def test_random_without_another_broker_is_refused() -> None:
