@@ -96,6 +96,11 @@ def quorum_level(kraft_version: int) -> list[Record]:
     return [control_record(kind, told, BEGAN_MS)] if kraft_version else []
 
 
+def encoded(message: Message) -> bytes:
+    """A record's value in its newest version."""
+    return encode_record(VersionedRecord(message, message.MAX_VERSION))
+
+
 def write_metadata_log(
     node: Path,
     cluster_id: str,
@@ -116,10 +121,7 @@ def write_metadata_log(
     offset = len(head)
     for at, batch in enumerate(given, 1):
         time = began_ms + at * SECOND_MS
-        values = [
-            Record(None, encode_record(VersionedRecord(each, each.MAX_VERSION)), timestamp=time)
-            for each in batch
-        ]
+        values = [Record(None, encoded(each), timestamp=time) for each in batch]
         data += build_batch(values, base_offset=offset, partition_leader_epoch=1)
         offset += len(batch)
     (directory / f"{0:020d}.log").write_bytes(data)
