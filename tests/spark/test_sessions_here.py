@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ from kraft_wire.spark import session as session_package_name
 from kraft_wire.spark import workers as workers_module
 from kraft_wire.spark.kraftlog.log_source import KraftLogSource
 from kraft_wire.spark.kraftwire.wire_source import KraftWireSource
-from kraft_wire.spark.registration import parallelism_of, register
+from kraft_wire.spark.registration import register
 from kraft_wire.spark.workers import attempt_name, run_on_workers
 
 session_module = sys.modules["kraft_wire.spark.session"]
@@ -205,35 +205,6 @@ def test_attempt_outside_of_a_task_is_named_by_its_process(monkeypatch: pytest.M
     task = SimpleNamespace(partitionId=lambda: 7, taskAttemptId=lambda: 12)
     monkeypatch.setattr(workers_module.TaskContext, "get", lambda: task)
     assert attempt_name() == "00007-12"
-
-
-FIRST, SECOND = "spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"
-
-
-@pytest.mark.parametrize(
-    ("conf", "default", "tasks"),
-    [
-        ({}, 3, 3),
-        ({FIRST: "5", SECOND: "6"}, 3, 5),
-        ({SECOND: "6"}, 3, 6),
-        ({FIRST: "0", SECOND: "1"}, 3, 1),
-        ({FIRST: "many"}, 3, 3),
-        ({}, 0, 1),
-    ],
-)
-def test_parallelism_is_that_of_the_settings_else_of_the_context(
-    conf: Mapping[str, str], default: int, tasks: int
-) -> None:
-    context = SimpleNamespace(defaultParallelism=default)
-    assert parallelism_of(SimpleNamespace(conf=conf, sparkContext=context)) == tasks  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("processors", "tasks"), [(6, 6), (None, 1)])
-def test_parallelism_of_a_connect_session_is_the_processors_here(
-    monkeypatch: pytest.MonkeyPatch, processors: int | None, tasks: int
-) -> None:
-    monkeypatch.setattr(registration_module.os, "cpu_count", lambda: processors)
-    assert parallelism_of(Connect()) == tasks  # type: ignore[arg-type]
 
 
 def test_registered_sources_are_ours_with_the_sessions_parallelism() -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
 from kraft_wire.columnar import records_schema
+from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError
 from kraft_wire.spark.kraftlog.filters import PushdownReader
 from kraft_wire.spark.kraftlog.log_source import KraftLogSource
@@ -22,6 +23,7 @@ from kraft_wire.spark.kraftlog.refused_stream import RefusedStream
 from kraft_wire.spark.kraftlog.tasks import LogReader
 from kraft_wire.spark.kraftlog.views import ViewTask
 from kraft_wire.spark.kraftwire import wire_sink as sink_module
+from kraft_wire.spark.kraftwire.wire_offsets import PartitionRange
 from kraft_wire.spark.kraftwire.wire_options import parse_wire_options
 from kraft_wire.spark.kraftwire.wire_sink import (
     Sink,
@@ -109,6 +111,7 @@ def test_log_reader_plans_and_reads_each_row_once(written: WrittenLogs, tmp_path
     reader = KraftLogSource({**given, "openCostInBytes": "0"}).reader(ASKED)
     tasks = reader.partitions()
     assert len(tasks) > 2
+    assert [each.value for each in tasks] == [each.task for each in tasks]
     rows = [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
     wanted = [each for each in written.visible() if each.topic == "plain"]
     assert rows == [{"offset": each.offset, "topic": "plain"} for each in wanted]
@@ -128,6 +131,8 @@ def test_readers_of_topics_have_options_and_columns() -> None:
         assert reader.options.partitions_min == 3
         assert reader.schema == CHOSEN
     assert list(source.reader(ASKED).read(WirePartition(None))) == []
+    part = PartitionRange(TopicPartition("t", 0), 1, 2)
+    assert (WirePartition(part).value, WirePartition(part).part) == (part, part)
     whole = source.reader(VALUES)
     assert whole.schema == pa.schema([records_schema(headers=True).field("value")])
     wrong = StructType().add("leaderEpoch", IntegerType())
