@@ -189,8 +189,8 @@ def test_output_is_refused_with_its_place(tmp_path: Path) -> None:
     assert line(lambda: refuse_output(str(tmp_path), overwrite=True, reading=known)) == (
         f"{tmp_path} holds {node}, which is read: give another directory"
     )
-    assert line(lambda: refuse_output(str(node), overwrite=True, reading=known)) == (
-        f"{node} is inside the log directory {node}: give another one"
+    assert line(lambda: refuse_output(f"{node}/x", reading=known)) == (
+        f"{node}/x is inside the log directory {node}: give another one"
     )
     assert refuse_output(str(full), overwrite=True) == full
     assert refuse_output(f"file://{tmp_path}/new", reading=[str(node)]) == tmp_path / "new"
