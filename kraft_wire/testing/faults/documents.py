@@ -121,7 +121,8 @@ def _fault(effect: Effect, entry: Mapping[object, object]) -> Fault:
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise ValueError(f"inject_error: {value!r} is not the name of an error")
         return Fault(effect, error_code=error_code_of(value))
-    number = _number(effect.value, value) if value not in (None, True) else 0
+    is_flag = value is None or value is True  # not by equality: True == 1, which is a number
+    number = 0 if is_flag else _number(effect.value, value)
     if effect in _WITH_SECONDS:
         return Fault(effect, seconds=number, after_handling=after_handling)
     return Fault(effect, size_bytes=int(number), after_handling=after_handling)
