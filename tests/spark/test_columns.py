@@ -7,7 +7,7 @@ from typing import get_args
 from kraft_wire.spark import parse_log_options
 from kraft_wire.spark.kraftlog.options import View
 from kraft_wire.spark.kraftlog.schemas import ddl_of, view_schema
-from kraft_wire.spark.metadata.metadata_tables import TABLES
+from kraft_wire.spark.metadata.metadata_tables import TABLE_SCHEMAS
 
 WRITTEN = Path(__file__).with_name("columns.txt")
 """A line for each view and table. `python -m tests.spark.test_columns` writes it anew."""
@@ -19,7 +19,7 @@ def lines() -> Iterator[str]:
         given = wide if view == "records" else {}
         options = parse_log_options({"path": "/", "view": view, **given})
         yield f"kraftlog {view}: {ddl_of(view_schema(options))}"
-    for name, schema in TABLES.items():
+    for name, schema in TABLE_SCHEMAS.items():
         yield f"table {name}: {', '.join(f'{each.name} {each.type}' for each in schema)}"
 
 

@@ -18,7 +18,7 @@ from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.kraftlog.options import parse_log_options
 from kraft_wire.spark.kraftlog.views import metadata_log, read_view
 from kraft_wire.spark.metadata.history_reading import parse_as_of, read_history
-from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
+from kraft_wire.spark.metadata.metadata_tables import TABLE_SCHEMAS, tables_of
 from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.storage.snapshots.contents import SnapshotHead, snapshot_batches
 from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotWriter
@@ -115,7 +115,7 @@ def at(second: int) -> datetime:
 
 def test_rows_of_nodes_are_their_registrations(tmp_path: Path) -> None:
     found = tables(written(tmp_path))
-    assert list(found) == list(TABLES)
+    assert list(found) == list(TABLE_SCHEMAS)
     bare = {"endpoints": [], "features": [], "logDirs": [], "cordonedLogDirs": []}
     assert found["brokers"] == [
         {

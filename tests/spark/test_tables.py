@@ -15,7 +15,7 @@ from kraft_wire.spark.kraftlog.options import parse_log_options
 from kraft_wire.spark.kraftlog.planning import LogPart
 from kraft_wire.spark.kraftlog.views import metadata_log, read_view
 from kraft_wire.spark.metadata.history_reading import AsOf, parse_as_of, read_history
-from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
+from kraft_wire.spark.metadata.metadata_tables import TABLE_SCHEMAS, tables_of
 from kraft_wire.spark.metadata.metadata_views import image_at, partition_rows
 from kraft_wire.spark.verbs.tables import write_tables
 from kraft_wire.storage.os_files import OsFileSystem
@@ -267,8 +267,8 @@ def test_two_clusters_are_written_together_or_not_at_all(
     output = tmp_path / "tables"
     written = write_tables(spark, [str(node), str(other)], str(output))
     assert {each.cluster_id for each in written} == {CLUSTER_ID, "AAAAAAAAAAAAAAAAAAAAAA"}
-    assert sorted(path.name for path in output.iterdir()) == sorted(TABLES)
-    for name, schema in TABLES.items():
+    assert sorted(path.name for path in output.iterdir()) == sorted(TABLE_SCHEMAS)
+    for name, schema in TABLE_SCHEMAS.items():
         frame = spark.read.parquet(str(output / name))
         assert frame.columns == schema.names
         assert frame.count() == sum(each.rows[name] for each in written)

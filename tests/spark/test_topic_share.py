@@ -24,7 +24,7 @@ from kraft_wire.spark.kraftlog.options import parse_log_options
 from kraft_wire.spark.kraftlog.planning import LogPart
 from kraft_wire.spark.kraftlog.views import metadata_log
 from kraft_wire.spark.metadata.history_reading import parse_as_of, read_history
-from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
+from kraft_wire.spark.metadata.metadata_tables import TABLE_SCHEMAS, tables_of
 from kraft_wire.spark.metadata.topic_share import TopicShare
 from kraft_wire.spark.verbs import tables as verb
 from kraft_wire.spark.verbs.tables import WrittenTables, write_tables
@@ -60,13 +60,13 @@ def rows_of(node: Path, share: TopicShare, as_of: str | None = None) -> dict[str
     """The tables of one share, each row as text."""
     read = read_history(FS, log_of(node), parse_as_of(as_of), share)
     found = tables_of(read, CLUSTER_ID)
-    return {name: list(map(str, found[name].to_pylist())) for name in TABLES}
+    return {name: list(map(str, found[name].to_pylist())) for name in TABLE_SCHEMAS}
 
 
 def assert_shares_make_the_whole(node: Path, tasks: int, as_of: str | None = None) -> None:
     whole = rows_of(node, TopicShare(), as_of)
     shares = [rows_of(node, TopicShare(number, tasks), as_of) for number in range(tasks)]
-    for name in TABLES:
+    for name in TABLE_SCHEMAS:
         together = [row for share in shares for row in share[name]]
         assert sorted(together) == sorted(whole[name]), (name, as_of)
 
@@ -163,7 +163,7 @@ def written(nodes: Sequence[Path], output: Path) -> WrittenTables:
 
 
 def read_back(output: Path) -> dict[str, list[str]]:
-    found: dict[str, pa.Table] = {name: parquet.read_table(output / name) for name in TABLES}
+    found: dict[str, pa.Table] = {name: parquet.read_table(output / name) for name in TABLE_SCHEMAS}
     return {name: sorted(map(str, table.to_pylist())) for name, table in found.items()}
 
 

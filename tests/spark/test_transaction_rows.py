@@ -7,7 +7,7 @@ import pyarrow as pa
 from kraft_wire.broker.transactions.states import TransactionState
 from kraft_wire.spark.kraftlog.options import parse_log_options
 from kraft_wire.spark.kraftlog.views import topic_logs
-from kraft_wire.spark.metadata.metadata_tables import TABLES
+from kraft_wire.spark.metadata.metadata_tables import TABLE_SCHEMAS
 from kraft_wire.spark.metadata.transaction_rows import transaction_rows
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.audit.test_transactions import NOW_MS, Directory
@@ -24,7 +24,7 @@ def test_states_are_intervals_and_a_tombstone_ends_the_last(tmp_path: Path) -> N
     options = parse_log_options({"path": str(tmp_path), "view": "metadata"})
     (logs,) = topic_logs(fs, options, "__transaction_state").values()
     rows = list(transaction_rows(fs, logs, None))
-    assert pa.Table.from_pylist(rows, schema=TABLES["transactions"]).num_rows == 3
+    assert pa.Table.from_pylist(rows, schema=TABLE_SCHEMAS["transactions"]).num_rows == 3
     shown = [(r["transactionalId"], r["state"], r["fromOffset"], r["untilOffset"]) for r in rows]
     assert shown == [
         ("a", "Ongoing", 1, 2),

@@ -18,7 +18,7 @@ from kraft_wire.spark import failure as failure_module
 from kraft_wire.spark.failure import line_first, line_of
 from kraft_wire.spark.kraftlog.planning import EVERYTHING, LogPart, Stretch
 from kraft_wire.spark.metadata.history_reading import AsOf
-from kraft_wire.spark.metadata.metadata_tables import TABLES
+from kraft_wire.spark.metadata.metadata_tables import TABLE_SCHEMAS
 from kraft_wire.spark.verbs import staging as staging_module
 from kraft_wire.spark.verbs.export import without_internal
 from kraft_wire.spark.verbs.progress import Bar, progress, seed_progress
@@ -254,12 +254,12 @@ def test_shares_of_a_log_add_up_to_its_bytes_and_are_one_log() -> None:
 
 
 def result(records: int = 9, end: int = 20, epoch: int = 3, file: str = "a") -> _Written:
-    return _Written("", records, end, epoch, dict.fromkeys(TABLES, 2), (file,))
+    return _Written("", records, end, epoch, dict.fromkeys(TABLE_SCHEMAS, 2), (file,))
 
 
 def test_shares_that_agree_are_the_tables() -> None:
     reading = _Reading(cluster(100), AsOf(), 2)
-    rows = dict.fromkeys(TABLES, 4)
+    rows = dict.fromkeys(TABLE_SCHEMAS, 4)
     wanted = WrittenTables("c", "/node-0", 9, 20, rows, ("a", "b"))
     assert _judged(reading, [result(), result(file="b")]) == wanted
 

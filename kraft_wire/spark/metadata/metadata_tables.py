@@ -30,7 +30,7 @@ from kraft_wire.spark.metadata.history_reading import ReadHistory
 from kraft_wire.spark.metadata.partition_states import OffsetAndTimestamp
 from kraft_wire.spark.metadata.partition_tables import NODES, TEXTS, TIME, partition_tables
 
-__all__ = ["TABLES", "tables_of"]
+__all__ = ["TABLE_SCHEMAS", "tables_of"]
 
 Row = dict[str, object]
 
@@ -73,7 +73,7 @@ _STATE: Final[list[tuple[str, pa.DataType]]] = [
     ("leaderRecoveryState", pa.int32()),
 ]
 
-TABLES: Final[Mapping[str, pa.Schema]] = {
+TABLE_SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     "brokers": pa.schema(
         [
             ("clusterId", pa.string()),
@@ -198,7 +198,7 @@ def tables_of(
     }
     columns = partition_tables(read.history.partitions)
     found = {}
-    for name, schema in TABLES.items():
+    for name, schema in TABLE_SCHEMAS.items():
         parts = [groups[name]] if name in groups else []
         if name in rows:
             named = [row | {"clusterId": cluster_id} for row in rows[name]]

@@ -27,7 +27,7 @@ from kraft_wire.spark.kraftlog.views import metadata_logs, topic_logs
 from kraft_wire.spark.metadata.group_state import CONSUMER_OFFSETS_TOPIC
 from kraft_wire.spark.metadata.group_tables import group_tables
 from kraft_wire.spark.metadata.history_reading import AsOf, ReadHistory, parse_as_of, read_history
-from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
+from kraft_wire.spark.metadata.metadata_tables import TABLE_SCHEMAS, tables_of
 from kraft_wire.spark.metadata.topic_share import TopicShare
 from kraft_wire.spark.metadata.transaction_rows import transaction_rows
 from kraft_wire.spark.registration import parallelism_of
@@ -193,7 +193,7 @@ def _judged(reading: _Reading, written: Sequence[_Written]) -> WrittenTables | _
         cluster.logs[0].directory,
         written[0].records,
         written[0].end_offset,
-        {name: sum(each.rows[name] for each in written) for name in TABLES},
+        {name: sum(each.rows[name] for each in written) for name in TABLE_SCHEMAS},
         tuple(name for each in written for name in each.files),
     )
 
@@ -218,7 +218,7 @@ def _run(task: _Task, staging: str) -> _Written:
             return _Written(refused=str(error))
         tables = _tables(cluster, read, as_of.timestamp_ms)
     name = f"part-{attempt_name()}.parquet"
-    assert list(tables) == list(TABLES), list(tables)
+    assert list(tables) == list(TABLE_SCHEMAS), list(tables)
     files = []
     for table_name, table in tables.items():
         if share.is_first or table.num_rows:
