@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from kraft_wire.conformance.case import Listener
 from kraft_wire.conformance.differences import Difference
+from kraft_wire.conformance.recording import Recording
 from kraft_wire.conformance.target import Unreachable
 from kraft_wire.conformance.verdict import Exchange, Outcome, Verdict
 from kraft_wire.sim.crash.runs import ScenarioReport
@@ -92,6 +93,13 @@ def test_brokers_that_answer_alike_are_counted(monkeypatch: pytest.MonkeyPatch) 
         looked=Counter({"brokers answer alike": 3}),
     )
     assert 0 <= seconds < 10
+    compared: list[Recording] = []
+    monkeypatch.setattr(kinds_module, "differences", lambda *both: compared.extend(both) or [])
+    kind.result(7)
+    assert [(each.about, each.profile) for each in compared] == [
+        ("left:9092", "4.3"),
+        ("right:9093", "4.3"),
+    ]
 
 
 def test_brokers_that_answer_otherwise_or_fail_are_a_violation(
