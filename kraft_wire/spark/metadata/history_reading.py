@@ -87,7 +87,9 @@ def read_history(
     because every later record depends on the earlier ones.
     """
     try:
-        return _read(fs, part, as_of, share or TopicShare())
+        found = _read(fs, part, as_of, share or TopicShare())
+        found.history.image(found.end, found.epoch)  # faults of the whole show at its end
+        return found
     except (MetadataFault, CorruptRecordBatch, MalformedMessage, StorageError) as error:
         raise PipelineError(f"metadata log in {part.directory}: {error}") from None
 

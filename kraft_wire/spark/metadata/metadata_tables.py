@@ -56,7 +56,7 @@ _LEVELS: Final = pa.list_(
 _PARTITIONS: Final = pa.list_(
     pa.field("element", pa.struct([("topic", pa.string()), ("partition", pa.int32())]))
 )
-_STATE: Final[list[tuple[str, pa.DataType]]] = [
+_PARTITION_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("clusterId", pa.string()),
     ("topic", pa.string()),
     ("topicId", pa.string()),
@@ -108,10 +108,10 @@ TABLE_SCHEMAS: Final[Mapping[str, pa.Schema]] = {
             ("createdTimestamp", TIME),
         ]
     ),
-    "partitions": pa.schema([*_STATE, ("directories", TEXTS)]),
+    "partitions": pa.schema([*_PARTITION_COLUMNS, ("directories", TEXTS)]),
     "partition_changes": pa.schema(
         [
-            *_STATE,
+            *_PARTITION_COLUMNS,
             ("fromOffset", pa.int64()),
             ("untilOffset", pa.int64()),
             ("fromTimestamp", TIME),

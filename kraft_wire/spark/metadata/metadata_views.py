@@ -192,12 +192,13 @@ def image_at(
             loader.replay_snapshot(records, begin - 1, snapshot_id.epoch)
         if not only_snapshot:
             _replay(fs, part, loader, begin, as_of_offset)
+        image = loader.image
     except (MetadataFault, CorruptRecordBatch, StorageError) as error:
         raise PipelineError(f"metadata log in {part.directory}: {error}") from None
     if only_snapshot and snapshot_id is None:
         before = "" if as_of_offset is None else f" that ends at or before offset {as_of_offset}"
         raise PipelineError(f"{part.directory} has no snapshot{before}: set image to replay")
-    return loader.image
+    return image
 
 
 def _replay(
