@@ -390,6 +390,13 @@ def test_page_has_lanes_with_findings_first_and_a_part_of_all(
     }
 
 
+def test_page_has_at_most_20000_lanes_and_findings() -> None:
+    page = page_of([some("crc", "t")] * 20_001, [extent("t", "1")] * 20_001, {})
+    found = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert (len(found["lanes"]), len(found["findings"])) == (20_000, 20_000)
+    assert found["hidden"] == {"lanes": 1, "findings": 1}
+
+
 def refused(call: Any) -> str:
     with pytest.raises(CannotAudit) as error:
         call()

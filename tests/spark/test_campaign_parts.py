@@ -356,6 +356,18 @@ def test_page_has_cells_slowest_seeds_and_a_part_of_the_violations(
     assert data_of(page_of({}, figures, []))["seeds_per_cell"] == 1
 
 
+def test_page_has_at_most_20000_cells_and_500_violations() -> None:
+    each = row(0)
+    violations = [str(number) for number in range(501)]
+    figures = {"coverage": {}, "violations": violations}
+    full = data_of(page_of({}, figures, [each] * 20_000))
+    assert (full["seeds_per_cell"], len(full["cells"])) == (1, 20_000)
+    assert full["figures"]["violations"] == violations[:500]
+    assert (full["violations"], len(full["slowest"])) == (501, 25)
+    more = data_of(page_of({}, figures, [each] * 20_001))
+    assert (more["seeds_per_cell"], len(more["cells"])) == (2, 10_001)
+
+
 def test_page_that_cannot_be_put_in_its_place_leaves_no_part(tmp_path: Path) -> None:
     (tmp_path / "page.html").mkdir()
     with pytest.raises(OSError, match="page"):

@@ -189,3 +189,31 @@ def test_topic_whose_partitions_have_gaps_is_one_line(tmp_path: Path, as_of: str
     else:
         assert rows(tmp_path, asOfOffset=as_of) == [ORDERS_0, ORDERS_1]
         assert read_history(FS, part, AsOf(offset=4)).records == 3
+
+
+def test_history_of_nothing_is_before_the_log(node: Path) -> None:
+    part = metadata_log(FS, parse_log_options({"path": str(node), "view": "metadata"}))
+    found = read_history(FS, part, AsOf(offset=0))
+    assert (found.records, found.end, found.epoch, found.kraft_version) == (0, (-1, -1), -1, 0)
+    whole = read_history(FS, part, AsOf())
+    assert (whole.records, whole.end, whole.epoch) == (5, (5, BEGAN_MS + 3000), 1)
+    assert (whole.share.number, whole.share.tasks) == (0, 1)
+
+
+def test_record_of_a_snapshot_without_a_value_is_one_line(node: Path) -> None:
+    """Every metadata record has a value: its type and version are in it (KIP-631)."""
+    snapshot_id = OffsetAndEpoch(Offset(3), LeaderEpoch(1))
+    head, footer = (
+        [*snapshot_batches(snapshot_id, SnapshotHead(BEGAN_MS, BEGAN_MS), [])][at] for at in (0, -1)
+    )
+    empty = build_batch(
+        [Record(None, None, timestamp=BEGAN_MS)], base_offset=1, partition_leader_epoch=1
+    )
+    footer[:8] = (2).to_bytes(8, "big")
+    path = place(node) / f"{3:020d}-{1:010d}.checkpoint"
+    path.write_bytes(bytes(head) + bytes(empty) + bytes(footer))
+    begin_log_at(node, 3, (3, SECOND))
+    assert line_of(node).startswith(f"metadata log in {place(node)}: ")
+    part = metadata_log(FS, parse_log_options({"path": str(node), "view": "metadata"}))
+    with pytest.raises(PipelineError, match=f"^metadata log in {place(node)}: "):
+        read_history(FS, part, AsOf())
