@@ -8,6 +8,7 @@ import socket
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,6 +80,8 @@ class Brokers:
 
 def test_brokers_that_answer_alike_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     brokers = Brokers(monkeypatch)
+    clock = SimpleNamespace(process_time=iter([10.0, 12.5, 0.0, 0.0]).__next__)
+    monkeypatch.setattr(kinds_module, "time", clock)
     kind = ComparedBrokers(ADDRESSES, 20, "4.3")
     found, seconds = kind.result(7)
     rows = ("rows", ("cases", [7], 20, "profile 4.3"), "profile 4.3")
@@ -92,7 +95,7 @@ def test_brokers_that_answer_alike_are_counted(monkeypatch: pytest.MonkeyPatch) 
         marks=Counter(marks),
         looked=Counter({"brokers answer alike": 3}),
     )
-    assert 0 <= seconds < 10
+    assert seconds == 2.5
     compared: list[Recording] = []
     monkeypatch.setattr(kinds_module, "differences", lambda *both: compared.extend(both) or [])
     kind.result(7)
@@ -172,6 +175,30 @@ def test_crash_states_add_up_and_the_first_violation_is_kept() -> None:
     assert found.looked == {"S29 CrashSafe": 56}
     assert found.marks == {"one": 3, "two": 30, "three": 1}
     assert found.failure == Failure("S29 CrashSafe", "two: 2 violations: a; b", 33, 0)
+
+
+def test_crash_states_are_of_one_scenario_or_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, quorum = SimpleNamespace(name="one"), SimpleNamespace(name="two")
+    monkeypatch.setattr(kinds_module, "SCENARIOS", (plain, quorum))
+    monkeypatch.setattr(kinds_module, "QUORUM_SCENARIOS", (quorum,))
+    calls: list[object] = []
+
+    def run(scenario: Any, limits: object, *, seed: int) -> ScenarioReport:
+        calls.append((scenario.name, limits, seed))
+        return ScenarioReport(scenario.name, 1, 2, 3, seconds=float(len(calls)))
+
+    monkeypatch.setattr(kinds_module, "run_scenario", run)
+    clock = SimpleNamespace(process_time=iter([10.0, 12.5, 1.0, 2.0, 3.0, 4.0]).__next__)
+    monkeypatch.setattr(kinds_module, "time", clock)
+    found, seconds = CrashStates().result(7)
+    assert calls == [("one", kinds_module.QUICK, 7), ("two", kinds_module.QUICK_QUORUM, 7)]
+    assert (found.seed, found.events, found.marks, seconds) == (7, 4, {"one": 2, "two": 2}, 2.5)
+    again, _ = CrashStates().result(7)
+    assert again.trace_hash == found.trace_hash, "times are left out"
+    only, seconds = CrashStates("two").result(7)
+    assert (only.marks, seconds) == ({"two": 2}, 1.0)
+    assert only.trace_hash != found.trace_hash
+    assert len(only.trace_hash) == 32
 
 
 def test_run_that_breaks_is_an_error_of_its_seed() -> None:
