@@ -210,10 +210,10 @@ def test_attempt_outside_of_a_task_is_named_by_its_process(monkeypatch: pytest.M
 def test_registered_sources_are_ours_with_the_sessions_parallelism() -> None:
     found: list[type] = []
     context = SimpleNamespace(defaultParallelism=7)
-    fake = SimpleNamespace(
+    fake: Any = SimpleNamespace(
         conf={}, sparkContext=context, dataSource=SimpleNamespace(register=found.append)
     )
-    register(fake)  # type: ignore[arg-type]
+    register(fake)
     assert [(each.__name__, each.__bases__) for each in found] == [
         ("KraftLogSource", (KraftLogSource,)),
         ("KraftWireSource", (KraftWireSource,)),
