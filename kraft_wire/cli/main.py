@@ -81,6 +81,7 @@ _COULD_NOT_RUN: Final = 2
 _HELP_COLUMNS_MAX: Final = 120
 """Help texts are as wide as the terminal, up to this width."""
 _NOBODY_READS: Final = 1
+_ABORTED: Final = 1
 _INTERRUPTED: Final = 130
 _GARBAGE_OBJECTS: Final = 200_000
 """More than the imports of a verb create: searching them for garbage takes 6 % of its start."""
@@ -143,7 +144,7 @@ def _run_verb() -> None:
 
 def _run_typer(app: "Typer", verb: str, arguments: Sequence[str]) -> None:
     """Run a verb; an error in its arguments is one line, like every other refusal."""
-    from typer import BadParameter
+    from typer import Abort, BadParameter
     from typer.main import get_command
 
     # Typer has no name for the class of all that it refuses, and older ones take click's.
@@ -160,6 +161,9 @@ def _run_typer(app: "Typer", verb: str, arguments: Sequence[str]) -> None:
     except refusal as error:
         sys.stderr.write(_refusal_text(error, verb))
         sys.exit(_COULD_NOT_RUN)
+    except Abort:  # "no" to a question, or the end of the input
+        sys.stderr.write(f"kraft-wire {verb}: aborted\n")
+        sys.exit(_ABORTED)
     sys.exit(exit_code or 0)
 
 

@@ -5,14 +5,16 @@ null. Times are in milliseconds.
 """
 
 import base64
-import binascii
 import json
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kraft_wire.cli.output import WrongInput
 from kraft_wire.wire.records.record import Header, Record
 
-__all__ = ["InputRecord", "record_json", "record_of_json"]
+__all__ = ["NUMBER_MAX", "InputRecord", "record_json", "record_of_json"]
+
+NUMBER_MAX: Final = (1 << 63) - 1
+"""Of a timestamp in ms."""
 
 
 class InputRecord(NamedTuple):
@@ -59,7 +61,7 @@ def record_of_json(line: bytes) -> InputRecord:
             partition=_number(found, "partition"),
             timestamp_ms=_number(found, "timestamp_ms"),
         )
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of numbers with very many digits
         raise WrongInput(f"not JSON: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise WrongInput('headers must be a list of {"name": ..., "value": ...}') from error
@@ -67,8 +69,10 @@ def record_of_json(line: bytes) -> InputRecord:
 
 def _number(found: dict[str, object], name: str) -> int | None:
     value = found.get(name)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise WrongInput(f"{name} must be a number of 0 or more, not {json.dumps(value)}")
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= NUMBER_MAX:
+        raise WrongInput(f"{name} must be a number from 0 to {NUMBER_MAX}, not {json.dumps(value)}")
     return value
 
 
@@ -90,6 +94,7 @@ def _data(value: object) -> bytes | None:
     if isinstance(value, dict) and set(value) == {"base64"}:
         try:
             return base64.b64decode(str(value["base64"]), validate=True)
-        except binascii.Error as error:
+        except ValueError as error:  # also of characters beyond ASCII
             raise WrongInput(f"base64: {error}") from error
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="surrogatepass")

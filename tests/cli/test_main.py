@@ -4,10 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 
+from kraft_wire.cli import main
 from kraft_wire.cli.main import COMMANDS
 
 PROGRAM = str(Path(sys.executable).parent / "kraft-wire")
@@ -156,3 +159,55 @@ def test_a_story_that_is_no_text_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         f"kraft-wire sim: {story}: not a text file (invalid continuation byte)"
     ]
+
+
+def test_question_without_a_yes_and_an_interruption_end_a_verb(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def ask(answer: int) -> None:
+        if answer == 3:
+            raise KeyboardInterrupt
+        if answer == 2:
+            return
+        raise typer.Abort
+
+    for answer, code, text in ((1, 1, "kraft-wire acls: aborted\n"), (2, 0, ""), (3, 130, "")):
+        with pytest.raises(SystemExit) as ended:
+            main._run_typer(app, "acls", [str(answer)])
+        assert (ended.value.code, capsys.readouterr().err) == (code, text)
+    monkeypatch.setattr(main, "_run_verb", raised(KeyboardInterrupt()))
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 130
+
+
+def raised(error: BaseException) -> Callable[[], None]:
+    """Return a function that raises."""
+
+    def run() -> None:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [([], 2), (["help"], 0), (["--help"], 0), (["-h"], 0)]
+)
+def test_commands_are_listed_by_every_word_for_help(
+    arguments: list[str],
+    code: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kraft-wire", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main._run_verb()
+    lines = capsys.readouterr().out.splitlines()
+    assert ended.value.code == code
+    assert lines[:2] == ["Usage: kraft-wire [OPTIONS] COMMAND [ARGS]...", ""]
+    assert lines[-len(main.COMMANDS) - 1] == "Commands:"
+    assert lines[-1] == "  completion    Print a completion script for a shell."
+    assert [line.split()[0] for line in lines[-len(main.COMMANDS) :]] == list(main.COMMANDS)

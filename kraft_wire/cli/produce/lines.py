@@ -93,9 +93,9 @@ def _headers(text: bytes, form: LineForm) -> tuple[Header, ...]:
     for each in text.split(form.headers_separator):
         name, found, value = each.partition(form.headers_key_separator)
         if not found:
-            separator = form.headers_key_separator.decode()
-            raise WrongInput(f"no header key separator {separator!r} in {each.decode()!r}")
-        headers.append((name.decode(), _or_null(value, form)))
+            separator, part = form.headers_key_separator.decode(), each.decode(errors="replace")
+            raise WrongInput(f"no header key separator {separator!r} in {part!r}")
+        headers.append((name.decode(errors="replace"), _or_null(value, form)))
     return tuple(headers)
 
 

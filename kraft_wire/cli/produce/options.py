@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kraft_wire.cli.produce.lines import PROPERTIES
+from kraft_wire.cli.record_json import NUMBER_MAX
 
 __all__ = [
     "AsJson",
@@ -70,7 +71,13 @@ Partition = Annotated[
 ]
 Timestamp = Annotated[
     int | None,
-    typer.Option("--timestamp", min=0, metavar="MS", help="Time of every record (default: now)."),
+    typer.Option(
+        "--timestamp",
+        min=0,
+        max=NUMBER_MAX,
+        metavar="MS",
+        help="Time of every record (default: now).",
+    ),
 ]
 CodecName = Annotated[Codec, typer.Option("--compression-codec", "-z", help="Compression.")]
 Null = Annotated[
