@@ -5,7 +5,7 @@ Exit codes: 0 done, 1 the cluster refused, 2 could not run.
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.markup import escape
@@ -34,6 +34,9 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
+
+_ITERATIONS_MAX: Final = 16_384
+"""As in Kafka: more would keep this machine busy for long."""
 
 User = Annotated[str, typer.Argument(metavar="USER", help="The user.")]
 
@@ -74,7 +77,10 @@ def set_scram_command(
         ),
     ] = None,
     iterations: Annotated[
-        int, typer.Option("--iterations", metavar="N", help="4096 to 16384.")
+        int,
+        typer.Option(
+            "--iterations", min=1, max=_ITERATIONS_MAX, metavar="N", help="4096 to 16384."
+        ),
     ] = 4096,
     password_file: Annotated[
         Path | None,
@@ -142,8 +148,11 @@ def _password(file: Path | None) -> str:
     """Return the password, which no command line should show. Errors: WrongInput."""
     if file is None:
         return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    lines = text.splitlines()
+    data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    try:
+        lines = data.decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise WrongInput(f"{file}: not a text file ({error.reason})") from error
     if not lines or not lines[0]:
         raise WrongInput(f"{file}: the first line is empty")
     return lines[0]
