@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
+from rich.style import StyleType
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -22,9 +23,22 @@ _FOLDED_MIN: Final = 24
 """A column that is folded to less than this is hard to read."""
 
 
+class _PlainTable(Table):
+    """A table whose cells are shown as they are: names and values may have brackets."""
+
+    def add_row(
+        self,
+        *renderables: RenderableType | None,
+        style: StyleType | None = None,
+        end_section: bool = False,
+    ) -> None:
+        cells = (Text(each) if isinstance(each, str) else each for each in renderables)
+        super().add_row(*cells, style=style, end_section=end_section)
+
+
 def new_table(*columns: str, title: str | None = None) -> Table:
     """Return an empty table."""
-    table = Table(
+    table = _PlainTable(
         title=title,
         title_justify="left",
         title_style="bold",

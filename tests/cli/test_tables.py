@@ -58,3 +58,13 @@ def test_blocks_begin_with_the_first_column_and_leave_out_rows_with_nothing() ->
     narrow = shown(table(3, 20, 20, 10), 47)
     at = next(number for number, line in enumerate(narrow) if "h3" in line)
     assert [line.split() for line in narrow[at + 1 :]] == [["000", "3" * 10]]
+
+
+@pytest.mark.parametrize("width", [20, 200])
+def test_brackets_in_a_cell_are_no_markup(width: int) -> None:
+    names = ["[bold]x", "a[/b]", "[1]", "\\[c]", ":smile:"]
+    found = new_table("name", "value")
+    for name in names:
+        found.add_row(name, "x" * 30)
+    lines = shown(found, width)
+    assert [line.split()[0] for line in lines if "[" in line or ":" in line] == names

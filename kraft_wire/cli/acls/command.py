@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from kraft_wire.apis.rights import ResourceType
 from kraft_wire.cli.acls.admin import add_acls, listed_acls, remove_acls
@@ -289,7 +288,7 @@ def _print(acls: Sequence[AclImage], *, as_json: bool) -> None:
         return
     table = new_table("type", "name", "pattern", "principal", "host", "operation", "permission")
     for row in rows:
-        table.add_row(*map(escape, row.values()))
+        table.add_row(*row.values())
     print_table(table)
 
 

@@ -6,7 +6,6 @@ Options are those of kafka-configs. Exit codes: 0 done, 1 the cluster refused, 2
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from kraft_wire.cli.bootstrap import Controllers, Servers
 from kraft_wire.cli.command_config import secured
@@ -71,7 +70,7 @@ def describe_command(
     table = new_table("entity", "quota", "value")
     for each in found:
         for key, value in each.values.items():
-            table.add_row(escape(entity_text(each.entity)), escape(key), f"{value:.15g}")
+            table.add_row(entity_text(each.entity), key, f"{value:.15g}")
     print_table(table)
 
 

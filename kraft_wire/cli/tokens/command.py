@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from kraft_wire.cli.bootstrap import Controllers, Servers
 from kraft_wire.cli.command_config import secured
@@ -167,7 +166,7 @@ def _print(tokens: list[Token]) -> None:
     for each in tokens:
         texts = each.owner, each.requester, ", ".join(each.renewers) or "-"
         times = map(_time, (each.issued_ms, each.expires_ms, each.max_ms))
-        table.add_row(each.token_id, each.hmac, *map(escape, texts), *times)
+        table.add_row(each.token_id, each.hmac, *texts, *times)
     print_table(table)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.markup import escape
 
 from kraft_wire.cli.bootstrap import Controllers, Servers
 from kraft_wire.cli.command_config import secured
@@ -58,7 +57,7 @@ def list_command(
         return
     table = new_table("user", "mechanism", "iterations")
     for each in found:
-        table.add_row(escape(each.user), each.mechanism, str(each.iterations))
+        table.add_row(each.user, each.mechanism, str(each.iterations))
     print_table(table)
 
 
