@@ -31,6 +31,7 @@ from kraft_wire.wire.generated.fetch import (
     PartitionData as FetchedPartition,
 )
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest
+from kraft_wire.wire.generated.init_producer_id import InitProducerIdRequest
 from kraft_wire.wire.generated.messages import RELEASE
 from kraft_wire.wire.generated.registry import request_class
 from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
@@ -216,6 +217,9 @@ def test_the_version_is_the_newest_of_those_that_both_sides_have() -> None:
             newest = max(both, default=None)
             assert common_version(VoteRequest(), {VoteRequest.API_KEY: (low, high)}) == newest
     assert common_version(VoteRequest(), {}) is None
+    newest = InitProducerIdRequest.MAX_VERSION - 1
+    offered = {InitProducerIdRequest.API_KEY: (0, newest + 3)}
+    assert common_version(InitProducerIdRequest(), offered) == newest, "the last one is unstable"
 
 
 # -- answers -----------------------------------------------------------------------------------
