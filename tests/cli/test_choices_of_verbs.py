@@ -141,7 +141,7 @@ def test_rows_of_spark_have_numbers_to_the_right(capsys: pytest.CaptureFixture[s
 def test_consume_refuses_choices_that_exclude_each_other(
     words: str, code: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consuming.signal, "signal", lambda *_: None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(consuming.signal, "signal", lambda *_: None)  # type: ignore[attr-defined]  # a module that it imports
     ended, out, err = PlayedCluster(monkeypatch).run(consume, words)
     assert (ended, out) == (code, "")
     assert err.startswith(f"kraft-wire consume: {text}")
@@ -170,7 +170,7 @@ def test_consume_reads_what_is_chosen(
     monkeypatch.setattr(
         consuming, "read_partitions", lambda _, found, reading, write: read.append((found, reading))
     )
-    monkeypatch.setattr(consuming.signal, "signal", lambda *_: None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(consuming.signal, "signal", lambda *_: None)  # type: ignore[attr-defined]  # a module that it imports
     played = PlayedCluster(monkeypatch)
     played.counts = {"t": 3, "uu": 1, "xu": 1}
     assert played.run(consume, words) == (0, "", "")

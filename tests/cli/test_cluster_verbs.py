@@ -47,7 +47,7 @@ class Played:
             state.nodes[node_id] = NodeState(node_id, "kraft-wire", 9000 + node_id, role, pid=pid)
         self.files.save(state)
         monkeypatch.setattr(os, "kill", self._kill)
-        monkeypatch.setattr(nodes.time, "sleep", lambda _: self._serve())  # type: ignore[attr-defined]
+        monkeypatch.setattr(nodes.time, "sleep", lambda _: self._serve())  # type: ignore[attr-defined]  # a module that it imports
         monkeypatch.setattr(nodes, "dial_as_admin", lambda files, state: None)
         monkeypatch.setattr(nodes, "ClusterQuestions", self._questions)
         monkeypatch.setattr(ClusterFiles, "runs", lambda _, node: node.pid in self.alive)
@@ -214,8 +214,8 @@ def test_wiped_node_is_told_how_it_comes_back(
 
 def test_waiting_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter((0.0, 1.5, 1.6))
-    monkeypatch.setattr(nodes.time, "monotonic", lambda: next(now))  # type: ignore[attr-defined]
-    monkeypatch.setattr(nodes.time, "sleep", lambda _: None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(nodes.time, "monotonic", lambda: next(now))  # type: ignore[attr-defined]  # a module that it imports
+    monkeypatch.setattr(nodes.time, "sleep", lambda _: None)  # type: ignore[attr-defined]  # a module that it imports
     with pytest.raises(CannotRun, match=r"^it does not exit within 1\.5 s$"):
         nodes.wait_until(lambda: False, "it does not exit", 1.5)
 
@@ -227,8 +227,8 @@ class Ip:
         self.commands: list[str] = []
         self.failing = ("?", "")
         self.addresses = ""
-        monkeypatch.setattr(network.subprocess, "run", self._run)  # type: ignore[attr-defined]
-        monkeypatch.setattr(network.shutil, "which", lambda _: "/sbin/ip")  # type: ignore[attr-defined]
+        monkeypatch.setattr(network.subprocess, "run", self._run)  # type: ignore[attr-defined]  # a module that it imports
+        monkeypatch.setattr(network.shutil, "which", lambda _: "/sbin/ip")  # type: ignore[attr-defined]  # a module that it imports
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         monkeypatch.setattr(os, "getpid", lambda: 77)
 
@@ -303,7 +303,7 @@ def test_network_is_free_and_can_be_made(ip: Ip, monkeypatch: pytest.MonkeyPatch
         ClusterNetwork("id", 3, ()).make()
     monkeypatch.setattr(os, "geteuid", lambda: 1)
     assert missing() == "root is required"
-    monkeypatch.setattr(network.shutil, "which", lambda _: None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(network.shutil, "which", lambda _: None)  # type: ignore[attr-defined]  # a module that it imports
     assert missing() == "the command `ip` (package iproute2) is not on the PATH"
 
 
@@ -312,7 +312,7 @@ def test_partition_and_heal_list_directions(played: Played, ip: Ip) -> None:
         return "".join(f"node {a}: {text} node {b}{end}\n" for a, b, end in pairs(words))
 
     def pairs(words: str) -> list[tuple[str, str, str]]:
-        return [(*each.split(">"), "") for each in words.split()]  # type: ignore[misc]
+        return [(*each.split(">"), "") for each in words.split()]  # type: ignore[misc]  # pairs of a split text
 
     cut = "does not reach"
     assert played.run("partition", "1", "--from", "2") == (0, lines("1>2 2>1", cut), "")
@@ -400,7 +400,7 @@ def test_health_names_brokers_and_voters(
     details: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(health.QuorumAdmin, "describe", quorum_of(*voters))  # type: ignore[attr-defined]
+    monkeypatch.setattr(health.QuorumAdmin, "describe", quorum_of(*voters))  # type: ignore[attr-defined]  # a module that it imports
     monkeypatch.setattr(health, "described", lambda connection, names: [])
     brokers: Any = Brokers(*silent)
     checks = checks_of(brokers, "a:1")
@@ -427,7 +427,7 @@ def test_health_names_five_partitions_and_a_quorum_that_refuses(
             self.name, self.partitions = name, partitions
 
     topics = [Topic("a", topic(1, [1, 2], 2)), Topic("b", topic(-1, [2], 6))]
-    monkeypatch.setattr(health.QuorumAdmin, "describe", refused)  # type: ignore[attr-defined]
+    monkeypatch.setattr(health.QuorumAdmin, "describe", refused)  # type: ignore[attr-defined]  # a module that it imports
     monkeypatch.setattr(health, "described", lambda connection, names: topics)
     brokers: Any = Brokers()
     _, quorum, leaders, replicas = checks_of(brokers, "a:1")

@@ -120,7 +120,7 @@ def test_printer_prints_lines_or_json(
         show(entry)
     compact = json.dumps(entry, separators=(",", ":"))
     assert capsys.readouterr().out == f"{compact}\n{compact}\n"
-    monkeypatch.setattr(command.shutil, "which", lambda _: "/usr/bin/less")  # type: ignore[attr-defined]
+    monkeypatch.setattr(command.shutil, "which", lambda _: "/usr/bin/less")  # type: ignore[attr-defined]  # a module that it imports
     with _printer(as_json=False) as show:
         show(entry)
     assert capsys.readouterr().out == f"    text={entry['text']}\n"

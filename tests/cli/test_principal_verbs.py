@@ -182,7 +182,7 @@ def test_users_are_listed_by_name(played: PlayedCluster) -> None:
         error_code=DENIED, error_message="not you"
     )
     missing = described(("a", SHA_256, 1), error=ErrorCode.RESOURCE_NOT_FOUND)
-    missing.results[0].credential_infos = []  # type: ignore[attr-defined]
+    missing.results[0].credential_infos = []  # type: ignore[attr-defined]  # of this response
     both = described(("[b]", SHA_512, 8192), ("a", 9, 5), ("[b]", SHA_256, 4096))
     played.answers[request] = [both, both, missing, refused, described(("a", 1, 1), error=DENIED)]
     assert played.run(users, "list") == (

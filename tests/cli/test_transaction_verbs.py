@@ -32,7 +32,7 @@ BROKER = ("-b", "a:1")
 def played(monkeypatch: pytest.MonkeyPatch) -> PlayedCluster:
     """A cluster whose coordinator is broker 5."""
     monkeypatch.setattr(command, "wall_ms", lambda: NOW_MS)
-    monkeypatch.setattr(admin.RetryDeadline, "pause", lambda _: None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(admin.RetryDeadline, "pause", lambda _: None)  # type: ignore[attr-defined]  # a module that it imports
     cluster = PlayedCluster(monkeypatch)
     coordinator = find_coordinator.Coordinator(key="x", node_id=5)
     cluster.answers[find_coordinator.FindCoordinatorRequest] = (
