@@ -6,10 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from kraft_wire.raft.effects import Reply
+from kraft_wire.model import ReplicaId
+from kraft_wire.raft.effects import AppendControlRecords, Reply
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.raft.membership import PendingChange
 from kraft_wire.raft.roles import Leader, Resigned
+from kraft_wire.raft.voters import Address
+from kraft_wire.wire.generated import update_raft_voter
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest, Listener
 from kraft_wire.wire.generated.api_versions import (
     ApiVersionsRequest,
@@ -17,6 +20,7 @@ from kraft_wire.wire.generated.api_versions import (
     SupportedFeatureKey,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.voters_record import VotersRecord
 from kraft_wire.wire.message import Message
 from tests.raft.cluster import LISTENER, Cluster, Host, Setup, address_of, directory_id
 from tests.raft.invariants import Broken, Ledger, Patience
@@ -203,3 +207,28 @@ def test_change_that_is_not_committed_is_answered_at_its_deadline() -> None:
         effects = leader.pass_ms(deadline_ms - leader.now_ms)
     assert leader.now_ms == due_ms
     assert [each.response.error_code for each in replies] == [E.REQUEST_TIMED_OUT]  # type: ignore[attr-defined]  # of RemoveRaftVoter
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [("\u0390" * 16_000, "host"), ("OTHER", "\ufffd" * 32_767)],
+    ids=["three times as long in upper case", "bytes that are not UTF-8"],
+)
+def test_listeners_that_no_record_can_hold_are_left_out(name: str, host: str) -> None:
+    """What a voter tells of itself is written to the log: 32,767 bytes of each text at most."""
+    leader = Small((1, 2), is_dynamic=True).established()
+    own = update_raft_voter.Listener(name=LISTENER, host="moved", port=7)
+    request = update_raft_voter.UpdateRaftVoterRequest(
+        cluster_id=None,
+        current_leader_epoch=leader.quorum.epoch,
+        voter_id=2,
+        voter_directory_id=directory_id(2),
+        listeners=[own, update_raft_voter.Listener(name=name, host=host, port=1)],
+    )
+    request.kraft_version_feature.max_supported_version = 1
+    leader.reply(request)
+    (appended,) = [each for each in leader.effects if isinstance(each, AppendControlRecords)]
+    (voters,) = appended.messages
+    assert VotersRecord.decode(voters.encode(0), 0)[0] == voters
+    node = leader.quorum.voters.latest.nodes[ReplicaId(2)]
+    assert node.endpoints == {LISTENER: Address("moved", 7)}
