@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
-RECORDS, PARTITIONS = 20_000, 300
+RECORDS, PARTITIONS = 8_000, 120
 
 
 @pytest.fixture(scope="module")
