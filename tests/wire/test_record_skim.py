@@ -76,6 +76,25 @@ def test_negative_lengths_other_than_minus_1_are_null_too() -> None:
     assert_same(b"\x10\0\0\0\x01\x05\x01\x01\0", 1)
 
 
+@pytest.mark.parametrize(
+    ("fields", "outcome_of_both"),
+    [
+        (b"\x81\x01" + b"\x80\x01" + b"v" * 62 + b"\x02\0\0", (0, 0, True, True)),
+        (b"\x02k" + b"\x81\x01" + b"\xff" * 64 + b"\0", "refused"),
+    ],
+    ids=["64 bytes of key, or none and 64 of value", "64 bytes of value, or none and odd headers"],
+)
+def test_negative_length_of_two_bytes_is_not_taken_for_its_absolute_value(
+    fields: bytes, outcome_of_both: object
+) -> None:
+    """Read with either sign, such a record ends at its end."""
+    record = b"\0\0\0" + fields
+    size = 2 * len(record)
+    body = bytes([0x80 | size & 0x7F, size >> 7]) + record
+    assert outcome(skim_records, body, 1) == outcome_of_both
+    assert_same(body, 1)
+
+
 @given(st.binary(max_size=40), st.integers(-1, 4))
 @example(b"\x14\0\0\0\x02k\x02v\x01\0", 1)
 @example(b"\x18\0\0\0\x02k\x02v\x02\x01\x01\x00\x00", 1)
