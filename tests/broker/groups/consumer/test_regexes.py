@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.broker.groups.consumer import regex_evaluation
+from kraft_wire.broker.groups.consumer import regex_engine, regex_evaluation
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.metadata.image import TopicImage
+from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.groups.harness import Harness, image_of, partition_led, topic_id_of
 from tests.broker.groups.test_consumer_group_heartbeat import group_in, joining, send, staying
 
@@ -183,3 +185,14 @@ def test_an_expression_stays_until_the_last_of_its_members_leaves() -> None:
     assert matched(harness) == ["table"]
     send(harness, staying(-1, member_id="m2"))
     assert matched(harness) == []
+
+
+def test_expressions_that_are_none_are_refused_without_a_line_of_the_library(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A member's mistake is its answer; RE2 would write it to the standard error itself."""
+    refused = regex_engine.matcher_of("(unclosed")
+    assert isinstance(refused, Refusal)
+    assert refused.error is ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert "missing )" in (refused.message or "")
+    assert capfd.readouterr() == ("", "")

@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.groups.share.initialization import initializing
+from kraft_wire.broker.groups.share.state_partitions import (
+    StatePartitions,
+    deleting_topics,
+    named,
+)
 from kraft_wire.broker.share_persister import (
     InitialShareState,
     PersisterResult,
     SharePartitionKey,
 )
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_group_state_partition_metadata_value import (
     ShareGroupStatePartitionMetadataValue,
@@ -183,3 +190,16 @@ def test_a_record_that_cannot_be_written_takes_the_beginning_back() -> None:
     harness.store.refusals.append(ErrorCode.KAFKA_STORAGE_ERROR)
     harness.share_persister.take().answer(ClockReading(harness.now_ms, harness.wall_ms))
     assert noted(harness)[1:] == [({}, {}, [])]
+
+
+def test_topics_that_begin_again_are_not_deleted_any_more() -> None:
+    """A topic of another id stays: its state is still to be deleted."""
+    image = with_topic(2).image
+    ours, other = topic_id_of("topic"), Uuid(b"other topic\0\0\0\0\0")
+    topics = named({ours: [0, 1]}, image)
+    known = StatePartitions(deleting=deleting_topics([ours, other], image))
+    found = initializing(known, topics, image)
+    assert list(found.deleting) == [other]
+    assert {each.name: list(each.partitions) for each in found.initializing.values()} == {
+        "topic": [0, 1]
+    }
