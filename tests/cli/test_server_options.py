@@ -81,6 +81,14 @@ def test_an_option_reaches_what_it_is_about_and_nothing_else(launch: Launch, opt
     assert launch.refused(option) == f"{option} requires a value"
 
 
+@pytest.mark.parametrize("option", SEEN)
+def test_a_server_with_an_option_for_tests_is_one_for_tests(launch: Launch, option: str) -> None:
+    """It holds its requests for rules and traces, which costs time."""
+    is_observed = launch(option, SEEN[option][0])[0].is_observed
+    assert is_observed == (option in ("--faults", "--control", "--trace"))
+    assert launch("--ephemeral")[0].is_observed
+
+
 def test_data_in_memory_come_before_overrides(launch: Launch) -> None:
     assert tuple(launch("--ephemeral")[1].log_dirs) == ("memory",)
     started = launch("--override", "log.dirs=/d", "--ephemeral")
