@@ -6,6 +6,7 @@ import pytest
 
 from kraft_wire.model import LeaderEpoch
 from kraft_wire.raft.effects import PersistElectionState, Reply
+from kraft_wire.raft.events import ResignRequested
 from kraft_wire.raft.roles import (
     Candidate,
     Follower,
@@ -99,3 +100,15 @@ def test_resigned_leader_never_leads_the_same_epoch_again() -> None:
     made.pass_ms(400)
     assert isinstance(made.role, Unattached | Prospective | Candidate)
     assert made.quorum.epoch == LeaderEpoch(epoch + 1)
+
+
+def test_only_the_epoch_that_is_asked_to_resign_does() -> None:
+    """RaftClient.resign: a request that comes late concerns an epoch that is over."""
+    made = Small((1, 2)).established()
+    for other in (-1, 1):
+        made.step(ResignRequested(LeaderEpoch(made.quorum.epoch + other)))
+        assert isinstance(made.role, Leader)
+    made.step(ResignRequested(made.quorum.epoch))
+    assert isinstance(made.role, Resigned)
+    made.step(ResignRequested(made.quorum.epoch))
+    assert isinstance(made.role, Resigned)
