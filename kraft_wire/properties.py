@@ -74,7 +74,7 @@ def _unescaped(text: str) -> str:
     while position < len(text):
         character = text[position]
         position += 1
-        if character == "\\" and position < len(text):
+        if character == "\\":  # never the last one: it would continue the line
             character = text[position]
             position += 1
             if character == "u" and _is_hex(text[position : position + 4]):

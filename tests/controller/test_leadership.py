@@ -86,6 +86,8 @@ def test_log_that_has_records_needs_none_at_activation() -> None:
 
 def test_transaction_that_a_former_controller_left_open_is_aborted() -> None:
     each = controller()
+    first = activated(controller(), leveled(13), in_transaction=True)
+    assert names(first) == ["AbortTransaction"]
     records = activated(each, leveled(), in_transaction=True)
     assert names(records) == ["AbortTransaction"]
     each.appended(records, 7, 1_000)
