@@ -244,6 +244,11 @@ def test_walk_says_where_and_why_it_ends() -> None:
     file = disk(legacy + data).open("d/f")
     assert [frame.last_offset for frame in frames(file, 0, len(legacy + data))] == [5, 0, 1]
     assert find_frame(file, 0, len(legacy), Offset(5)) is not None
+    following = struct.pack(">q", 6) + legacy[8:]
+    content = legacy + following + batch_bytes(7)
+    found = find_frame(disk(content).open("d/f"), 0, len(content), Offset(6))
+    assert found is not None
+    assert (found.position, found.base_offset) == (len(legacy), 6)
     with pytest.raises(BadBatch, match="magic"):
         list(batches(file, 0, len(legacy + data)))
 

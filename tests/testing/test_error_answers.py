@@ -66,6 +66,19 @@ def codes_in(value: object) -> list[int]:
     return found
 
 
+def elements_in(value: object) -> list[Struct]:
+    """Return every element of every array below a struct."""
+    inner = (
+        [getattr(value, each) for each in value.field_names] if isinstance(value, Struct) else []
+    )
+    found = [one for each in inner if isinstance(each, list) for one in each]
+    structs = [each for each in (*found, *inner) if isinstance(each, Struct)]
+    return [
+        *(each for each in found if isinstance(each, Struct)),
+        *(below for each in structs for below in elements_in(each)),
+    ]
+
+
 VERSIONS = [
     (entry.name, version)
     for key, entry in sorted(REQUESTS.items())
@@ -89,6 +102,7 @@ def test_every_request_has_an_error_answer_that_its_client_can_read(
     decoded, _ = response_class(request.API_KEY).decode(answer.encode(version), version)
     codes = codes_in(decoded)
     assert CODE in codes
+    assert [each for each in elements_in(decoded) if not codes_in(each)] == []
     assert message_class(RESPONSES[request.API_KEY].name) is type(decoded)
 
 
