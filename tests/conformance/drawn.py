@@ -14,10 +14,10 @@ from kraft_wire.conformance.recording import Recording
 from kraft_wire.conformance.run import rows_of, run_rows
 from kraft_wire.conformance.target import learn_target
 from tests.apache.node import ApacheNode
+from tests.conformance.judged_nodes import PROFILE
 
 __all__ = ["DRAWN_RECORDING", "SEEDS", "drawn_answers", "record_drawn"]
 
-PROFILE = "apache-4.3"
 SEEDS = range(48)
 REQUESTS = 120
 DRAWN_RECORDING = Path(__file__).with_name("apache-4.3.1-drawn.jsonl.gz")

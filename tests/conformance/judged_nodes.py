@@ -23,6 +23,7 @@ from tests.quorum_processes import QuorumProcesses
 from tests.waiting import HANG_S
 
 __all__ = [
+    "PROFILE",
     "SETTINGS",
     "Targets",
     "apache_node",
@@ -34,6 +35,9 @@ __all__ = [
     "three_nodes_of_ours",
     "until_one_fails",
 ]
+
+PROFILE = "apache-4.3"
+"""Of the release that is recorded."""
 
 Targets = Mapping[Listener, Target]
 
@@ -126,7 +130,7 @@ def _active_controller(address: str) -> int:
 def judged(
     node: Targets,
     *only: str,
-    profile: str = "apache-4.3",
+    profile: str = PROFILE,
     keeps_exchanges: bool = False,
     has_answers: bool = True,
     only_newest: bool = False,
@@ -147,8 +151,8 @@ def judged(
 
 def until_one_fails(node: Targets, only: Sequence[str] = ()) -> tuple[str, int]:
     """Run rows until some do not pass; return the first of those and how many rows it took."""
-    rows = rows_of(all_cases(), read_profile("apache-4.3"), only)
-    answers = Answers.read("apache-4.3")
+    rows = rows_of(all_cases(), read_profile(PROFILE), only)
+    answers = Answers.read(PROFILE)
     for start in range(0, len(rows), _AT_ONCE):
         outcomes = run_rows(rows[start : start + _AT_ONCE], dict(node), parallel=4, answers=answers)
         failed = [each.row for each in outcomes if each.verdict is not Verdict.PASSED]

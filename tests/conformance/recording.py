@@ -23,12 +23,11 @@ from kraft_wire.conformance.recording import Recording
 from kraft_wire.conformance.run import rows_of
 from kraft_wire.conformance.verdict import Outcome, Verdict
 from tests.conformance.drawn import record_drawn
-from tests.conformance.judged_nodes import Targets, apache_node, judged, three_apache_nodes
+from tests.conformance.judged_nodes import PROFILE, Targets, apache_node, judged, three_apache_nodes
 from tests.conformance.stories import record_stories
 
 __all__ = ["ANSWERS", "PROFILE", "RECORDING", "main"]
 
-PROFILE = "apache-4.3"
 OLDER, OLDER_RELEASE = "apache-3.9", "3.9.1"
 NEWER, NEWER_RELEASE = "apache-4.4", "4.4.0"
 RECORDING = Path(__file__).with_name("apache-4.3.1.jsonl.gz")

@@ -31,7 +31,7 @@ from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target
 from kraft_wire.conformance.verdict import Mismatch, NothingYet
 from kraft_wire.wire.header import RequestHeader
-from tests.conformance.judged_nodes import Targets
+from tests.conformance.judged_nodes import PROFILE, Targets
 
 __all__ = [
     "DRAWN",
@@ -49,6 +49,7 @@ __all__ = [
 
 STORIES = Path(__file__).with_name("stories.jsonl.gz")
 DRAWN = "drawn"
+"""Stands for a module: of the drawn requests."""
 DRAWN_SEEDS = range(8)
 DRAWN_REQUESTS = 150
 LATE_MAX = 5
@@ -260,7 +261,7 @@ def _clocks_of(row: Row, clocks: _Clocks) -> Iterator[None]:
 
 def kept_rows(only: Sequence[str] = ()) -> list[Row]:
     """Return each case in its first and in its last version, as far as a pattern chooses them."""
-    profile = read_profile("apache-4.3")
+    profile = read_profile(PROFILE)
     drawn = drawn_cases(DRAWN_SEEDS, DRAWN_REQUESTS, profile)
     by_case: dict[str, list[Row]] = {}
     for row in rows_of([*all_cases(), *drawn], profile, only):
@@ -292,8 +293,8 @@ def told_in_time(row: Row, node: Targets) -> Story:
 
 
 def case_modules() -> list[str]:
-    """Return the names of the files of cases, and that of the drawn ones."""
-    return [*sorted({each.name.partition(".")[0] for each in all_cases()}), DRAWN]
+    """Return the names of the files of cases."""
+    return sorted({each.name.partition(".")[0] for each in all_cases()})
 
 
 @cache

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from kraft_wire.conformance.command import app
-from kraft_wire.conformance.differences import Difference, differences
+from kraft_wire.conformance.differences import differences
 from kraft_wire.conformance.drawn.sequence import seed_range
 from kraft_wire.conformance.recording import Recording
 from kraft_wire.testing.cluster import Cluster
 from tests.apache.differential.test_differential import SETTINGS
 from tests.apache.node import ApacheNode
 from tests.conformance.drawn import DRAWN_RECORDING, REQUESTS, SEEDS, drawn_answers
+from tests.conformance.test_both_makes import shown
 from tests.conformance.test_suite import server
 from tests.server_process import ServerProcess
 
@@ -36,10 +37,6 @@ def test_same_seed_is_answered_alike_twice_and_reaches_every_api(server: ServerP
     assert len(exchanges) > 8 * REQUESTS * 0.9
     assert len({each.api_key for each in exchanges}) == 26
     assert len({(each.api_key, each.version) for each in exchanges}) > 90
-
-
-def shown(found: Sequence[Difference]) -> list[str]:
-    return [f"{each.path}: {each.left} | {each.right} ({each.rows[0]})" for each in found]
 
 
 @pytest.mark.java

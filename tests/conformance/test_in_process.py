@@ -13,8 +13,8 @@ import pytest
 from kraft_wire.conformance.answers import Answers
 from kraft_wire.conformance.run import run_rows
 from kraft_wire.testing.cluster import Cluster
-from tests.conformance.judged_nodes import SETTINGS, Targets, not_passed, targets
-from tests.conformance.stories import DRAWN, case_modules, kept_rows
+from tests.conformance.judged_nodes import PROFILE, SETTINGS, Targets, not_passed, targets
+from tests.conformance.stories import case_modules, kept_rows
 
 ELSEWHERE = {
     "describe_quorum.addresses_of_the_voters": "voters of such a node are configured statically",
@@ -32,10 +32,10 @@ def node() -> Iterator[Targets]:
         yield targets(cluster.bootstrap_servers, cluster.bootstrap_controllers)
 
 
-@pytest.mark.parametrize("module", [each for each in case_modules() if each != DRAWN])
+@pytest.mark.parametrize("module", case_modules())
 def test_cases_pass(node: Targets, module: str) -> None:
     rows = [each for each in kept_rows([module]) if each.case.name not in ELSEWHERE]
-    answers = Answers.read("apache-4.3")
+    answers = Answers.read(PROFILE)
     assert not_passed(run_rows(rows, dict(node), parallel=4, answers=answers)) == []
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 import pytest
 
 from tests.conformance.noticing import NOTICED, newest_stories, noticed_by
-from tests.conformance.stories import DRAWN, case_modules
+from tests.conformance.stories import case_modules
 
 BEFORE = defaultdict[str, dict[str, list[str]]](dict)
 """By module of cases."""
@@ -14,7 +14,7 @@ for name, fields in json.loads(NOTICED.read_text()).items():
     BEFORE[name.partition(".")[0]][name] = fields
 
 
-@pytest.mark.parametrize("module", [each for each in case_modules() if each != DRAWN])
+@pytest.mark.parametrize("module", case_modules())
 def test_every_case_notices_what_it_noticed_before(module: str) -> None:
     """For an intended change `python -m tests.conformance.noticing` writes the list anew."""
     stories = newest_stories().items()

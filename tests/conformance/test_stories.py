@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.conformance.stories import case_modules, kept_rows, kept_stories
+from tests.conformance.stories import DRAWN, case_modules, kept_rows, kept_stories
 
 
-@pytest.mark.parametrize("module", case_modules())
+@pytest.mark.parametrize("module", [*case_modules(), DRAWN])
 def test_a_case_does_what_it_did_with_apache(module: str) -> None:
     """For a new or changed case, `make record-apache` records its story again."""
     stories = [each for each in kept_stories() if each.row.case.name.partition(".")[0] == module]

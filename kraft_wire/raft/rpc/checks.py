@@ -168,7 +168,7 @@ def leading_node(
 def point_to_leader(leader_id: int, nodes: Sequence[NodeLike]) -> Address | None:
     """Return the leader's address in an answer."""
     for node in nodes:
-        if node.node_id == leader_id and node.host and node.port > 0 and _can_be_written(node.host):
+        if node.node_id == leader_id and node.host and node.port > 0:
             return Address(node.host, node.port)
     return None
 
@@ -216,17 +216,13 @@ def _is_mistaken_for_leader(quorum: Quorum, leader_id: int, leader_epoch: int) -
 def named_endpoints(endpoints: Sequence[EndpointLike]) -> Endpoints:
     """Return listeners by upper-case name; skip those without name, host or port.
 
-    Also those that no record can hold: bytes that are not UTF-8 and letters in upper case may take
-    more bytes than they were sent in.
+    Letters in upper case may take more bytes than they were sent in: a listener whose name is too
+    long for a record then is skipped, too.
     """
     found = {
         name: Address(one.host, one.port)
         for one, name in ((each, each.name.upper()) for each in endpoints)
-        if name and one.host and one.port > 0 and _can_be_written(name, one.host)
+        if 0 < len(utf8_from_text(name)) <= STRING_BYTES_MAX and one.host and one.port > 0
     }
     assert len(found) <= len(endpoints)
     return found
-
-
-def _can_be_written(*texts: str) -> bool:
-    return all(len(utf8_from_text(each)) <= STRING_BYTES_MAX for each in texts)

@@ -1,4 +1,4 @@
-"""Choices that verbs make from their arguments, each with its result or its sentence."""
+"""What verbs make of their arguments: each with its result, or the line of its refusal."""
 
 from __future__ import annotations
 
