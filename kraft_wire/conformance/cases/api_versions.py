@@ -66,6 +66,18 @@ def _refuses_software(broker: Subject, version: int, name: str, software: str) -
     expect.error(answer, "error_code", ErrorCode.INVALID_REQUEST)
 
 
+@case("ApiVersions", "KIP-482, Unsigned Varints", since=3)
+def lengths_of_two_bytes(broker: Subject, version: int) -> None:
+    """The length of a compact string takes as many bytes as it needs: 1, 2 or 3.
+
+    Send ApiVersions with names of 126, 127 and 128 characters, and of 16382, 16383 and 16384.
+    """
+    for limit in (1 << 7, 1 << 14):
+        for count in (limit - 2, limit - 1, limit):
+            answer = broker.ask(_request("x" * count), version, ApiVersionsResponse)
+            expect.error(answer, "error_code", ErrorCode.NONE)
+
+
 @case("ApiVersions", "KIP-511, Client Name and Version Validation", since=3)
 def empty_software_name(broker: Subject, version: int) -> None:
     """An empty client software name is refused with INVALID_REQUEST.

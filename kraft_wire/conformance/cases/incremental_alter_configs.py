@@ -3,7 +3,7 @@
 from typing import Final
 
 from kraft_wire.conformance import expect
-from kraft_wire.conformance.case import case
+from kraft_wire.conformance.case import Listener, case
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.describe_configs import (
     DescribeConfigsRequest,
@@ -287,6 +287,21 @@ def settings_of_a_group(broker: Subject, version: int) -> None:
         (_DELETE, None, ErrorCode.NONE),
     ):
         answer = _alter(broker, version, group_id, key, operation, value, kind=_GROUP)
+        expect.error(answer, _CODE, code)
+
+
+@case("IncrementalAlterConfigs", "KIP-919", listener=Listener.CONTROLLER)
+def brokers_that_a_controller_does_not_know(controller: Subject, version: int) -> None:
+    """A controller takes the settings of brokers that are registered, named by their number.
+
+    Set log.cleaner.threads of the brokers x, -1 and 2147483647.
+    """
+    for name, code in (
+        ("x", ErrorCode.INVALID_REQUEST),
+        ("-1", ErrorCode.INVALID_REQUEST),
+        ("2147483647", ErrorCode.BROKER_ID_NOT_REGISTERED),
+    ):
+        answer = _alter(controller, version, name, "log.cleaner.threads", _SET, "2", kind=_BROKER)
         expect.error(answer, _CODE, code)
 
 

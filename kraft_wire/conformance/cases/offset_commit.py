@@ -12,6 +12,7 @@ from kraft_wire.conformance.members import (
     stable_member,
     sync_request,
 )
+from kraft_wire.conformance.offset_records import offsets_ends, offsets_since
 from kraft_wire.conformance.streams_members import MEMBER_ID as STREAMS_ID
 from kraft_wire.conformance.streams_members import member_epoch, streams_group, topology
 from kraft_wire.conformance.subject import Subject, Topic
@@ -33,6 +34,8 @@ from kraft_wire.wire.generated.sync_group import SyncGroupResponse
 
 _CODE: Final = "topics[0].partitions[0].error_code"
 _SOURCE: Final = "org.apache.kafka.coordinator.group.OffsetMetadataManager, commitOffset"
+_WITH_RETENTION: Final = 4
+_DAY_MS: Final = 86_400_000
 _BY_EPOCH: Final = 9
 _JOIN_VERSION: Final = 5
 _SYNC_VERSION: Final = 3
@@ -328,6 +331,31 @@ def commit_counts_as_a_heartbeat(broker: Subject, version: int) -> None:
     expect.true(connection.is_silent(4), "four seconds", "a response")
     beat = HeartbeatRequest(group_id=group_id, generation_id=generation_id, member_id=member_id)
     expect.error(broker.prepare(beat, HeartbeatResponse), "error_code", ErrorCode.NONE)
+
+
+@case("OffsetCommit", "KIP-211, Proposed Changes", until=_WITH_RETENTION)
+def retention_of_old_clients(broker: Subject, version: int) -> None:
+    """A commit with a retention time is written with the time of its end, others without one.
+
+    Commit with a retention of a day, of 0 ms and of -1, read the records of the commits.
+    """
+    group_id, topic = broker.group(), broker.topic(partitions=3)
+    before = offsets_ends(broker)
+    retentions = (_DAY_MS, 0, -1)
+    for partition, retention_ms in enumerate(retentions):
+        position = OffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=42, committed_metadata=""
+        )
+        request = OffsetCommitRequest(
+            group_id=group_id,
+            retention_time_ms=retention_ms,
+            topics=[OffsetCommitRequestTopic(name=topic.name, partitions=[position])],
+        )
+        expect.error(broker.ask(request, version, OffsetCommitResponse), _CODE, ErrorCode.NONE)
+    kept = offsets_since(broker, before, group_id, count=len(retentions))
+    seen = [kept[each].expire_timestamp for each in range(len(retentions))]
+    ends = [kept[index].commit_timestamp + each for index, each in enumerate(retentions)]
+    expect.true(seen == [*ends[:2], -1], str([*ends[:2], -1]), seen, "expire_timestamp")
 
 
 @case("OffsetCommit", "KIP-1251", since=_BY_EPOCH)

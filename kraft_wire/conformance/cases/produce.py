@@ -47,6 +47,7 @@ _LENGTH_AT: Final = 8
 _COUNT_BYTES: Final = 4
 _CRC_AT: Final = 17
 _ATTRIBUTES_AT: Final = 21
+_COMPRESSION_BITS: Final = 0b111
 _CONTROL: Final = 1 << 5
 _MAGIC_AT: Final = 16
 
@@ -533,6 +534,20 @@ def control_batch(broker: Subject, version: int) -> None:
     """
     records = _changed(batch(b"a"), _ATTRIBUTES_AT + 1, _CONTROL)
     _refused(broker, version, records, ErrorCode.INVALID_RECORD)
+
+
+@case("Produce", "org.apache.kafka.common.record.CompressionType, forId")
+def unknown_compression(broker: Subject, version: int) -> None:
+    """A batch in a compression that does not exist is refused; Apache Kafka fails over it.
+
+    Produce a batch with each of the compressions 5 to 7, ask for the end of the log.
+    """
+    topic = broker.topic()
+    for compression in range(len(Compression), _COMPRESSION_BITS + 1):
+        records = _changed(batch(b"a"), _ATTRIBUTES_AT + 1, compression)
+        _refused(broker, version, records, ErrorCode.UNKNOWN_SERVER_ERROR, topic=topic)
+    latest = broker.prepare(list_offsets(topic, LATEST), ListOffsetsResponse)
+    expect.equal(latest, "topics[0].partitions[0].offset", 0)
 
 
 @case("Produce", "org.apache.kafka.common.record.DefaultRecordBatch")

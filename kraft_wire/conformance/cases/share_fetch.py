@@ -118,6 +118,20 @@ def accepted_records(broker: Subject, version: int) -> None:
 
 
 @case(_API, _SOURCE)
+def deliveries_of_each_record(broker: Subject, version: int) -> None:
+    """Each record counts its own deliveries, within a batch too.
+
+    Write 3 records, acquire them, release and acquire the first, release and acquire all.
+    """
+    with records_of_a_group(broker) as (group_id, topic):
+        expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic)), (0, 2, 1))
+        first = share_fetch(group_id, 1, topic, (0, 0, [RELEASE]))
+        expect_acquired(_sent(broker, version, first), (0, 0, 2))
+        every = share_fetch(group_id, 2, topic, (0, 2, [RELEASE]))
+        expect_acquired(_sent(broker, version, every), (0, 0, 3), (1, 2, 2))
+
+
+@case(_API, _SOURCE)
 def last_delivery(broker: Subject, version: int) -> None:
     """A record that is released at the limit of deliveries is given no more.
 

@@ -5,6 +5,7 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.streams_members import (
+    MEMBER_ID,
     OTHER_MEMBER_ID,
     SUBTOPOLOGY,
     ask_about_streams,
@@ -95,6 +96,42 @@ def topics_of_different_sizes(broker: Subject, version: int) -> None:
         assigned(broker, group_id, wanted, tasks=2)
         answer = _sent(broker, version, joining(group_id, wanted))
         expect.equal(answer, "active_tasks[0].partitions", [0, 1])
+
+
+@case(_API, "KIP-1071, Task assignment")
+def subtopologies_shared_by_two(broker: Subject, version: int) -> None:
+    """Members share the tasks of each subtopology, not one subtopology each.
+
+    Join with two members and two source topics that do not exist, one for each subtopology; create
+    them with 2 partitions, send heartbeats of both until they have tasks.
+    """
+    names = [broker.name(), broker.name()]
+    reads = [
+        Subtopology(subtopology_id=str(index), source_topics=[name])
+        for index, name in enumerate(names)
+    ]
+    wanted = Topology(epoch=0, subtopologies=reads)
+    with streams_group(broker) as group_id:
+        epochs = {
+            each: _sent(broker, version, joining(group_id, wanted, each)).member_epoch
+            for each in (MEMBER_ID, OTHER_MEMBER_ID)
+        }
+        for name in names:
+            broker.topic(partitions=2, name=name)
+        seen: dict[str, list[tuple[str, int]]] = {}
+        for _ in broker.attempts("tasks of both members"):
+            for member_id, epoch in epochs.items():
+                answer = prepared(broker, heartbeat(group_id, epoch, member_id))
+                epochs[member_id] = answer.member_epoch
+                if answer.active_tasks:
+                    tasks = [
+                        (each.subtopology_id, len(each.partitions)) for each in answer.active_tasks
+                    ]
+                    seen[member_id] = sorted(tasks)
+            if sum(count for tasks in seen.values() for _, count in tasks) == len(names) * 2:
+                break
+        expected = {each: [("0", 1), ("1", 1)] for each in epochs}
+        expect.true(seen == expected, str(expected), seen, "active_tasks")
 
 
 @case(_API, _SOURCE)
