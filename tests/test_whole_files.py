@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.tidiness import CHECKOUT
 from tests.waiting import HANG_S
+from tests.whole_files import GROUPS, grouped, sharers
 
 PLAIN = "def test_{}(): pass\n"
 DEADLY = "import os\ndef test_{}(): os.kill(os.getpid(), 9)\n"
@@ -60,3 +61,26 @@ def test_file_stays_with_one_worker(tmp_path: Path) -> None:
     printed = run(tmp_path, 2)
     found = re.findall(r"\[(gw\d)\].* PASSED .*test_first\.py::test_\d", printed)
     assert (len(found), len(set(found))) == (3, 1)
+
+
+def test_files_of_one_session_are_in_groups_of_about_one_length() -> None:
+    seconds = {"a": 9.0, "b": 5.0, "c": 3.0, "d": 2.0}
+    chosen = grouped(["d", "new", "c", "b", "a"], seconds)
+    assert len(set(chosen.values())) == GROUPS == 2
+    assert chosen["a"] != chosen["b"] == chosen["c"]
+    assert chosen["d"] in chosen.values()
+    totals = [
+        sum(seconds.get(file, 0) for file in chosen if chosen[file] == each)
+        for each in set(chosen.values())
+    ]
+    assert sorted(totals) == [9.0, 10.0]
+
+
+def test_files_that_ask_for_the_session_share_one(tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "spark"
+    folder.mkdir(parents=True)
+    (folder / "test_rows.py").write_text("def test_rows(spark: SparkSession) -> None: ...\n")
+    (folder / "test_plans.py").write_text("def test_plans() -> None: ...\n")
+    (folder / "rows.py").write_text("def rows(spark: SparkSession) -> None: ...\n")
+    assert sharers(tmp_path) == ["tests/spark/test_rows.py"]
+    assert "tests/spark/test_apache_views.py" in sharers(CHECKOUT)
