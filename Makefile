@@ -15,7 +15,7 @@ PARALLEL := --numprocesses logical --maxprocesses 5 $(IN_FILES)
 # Tests that wait for clocks leave most of the processors idle.
 PAIR := --numprocesses 2 $(IN_FILES)
 
-.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage wheels generate golden record-apache conformance-faults drawn-requests drawn-properties clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-simulated test-alone test-all test-pythons check coverage wheels generate golden record-apache conformance-faults drawn-requests drawn-properties clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -48,6 +48,9 @@ test-judged: $(READY)  ## every test with a judge that is not ours, but for thos
 
 test-together: $(READY)  ## every test but those of make test-alone: the two lanes above in one queue
 	$(BIN)/python -m pytest $(PARALLEL) -m "not alone" $(ARGS)
+
+test-simulated: $(READY)  ## the simulators' own tests, which compute and wait for nothing
+	$(BIN)/python -m pytest $(PAIR) tests/sim $(ARGS)
 
 test-alone: $(READY)  ## tests that show how long something takes, or need the machine: two files at a time, and nothing else
 	$(BIN)/python -m pytest $(PAIR) -m alone $(ARGS)

@@ -2,8 +2,8 @@
 
 Phases run one after the other, and a phase that fails does not keep the others from running: one
 run names every test that fails. Only where the checks cannot even run a test does nothing follow.
-The simulators run beside the other phases, with the processors that those leave to them: most are
-left by the tests that run alone, which wait for clocks.
+The simulators and their tests run beside the other phases, with the processors that those leave to
+them while they wait for judges and clocks.
 No test runs twice: the queue of tests leaves out what the checks and the coverage have run. Tests
 that compute and tests that wait for judges are in one queue, with more workers than processors. At
 the end the time of each phase, the longest files and tests, why each test failed, and in the last
@@ -48,13 +48,17 @@ COVERED = (
 )
 """What `make coverage` runs."""
 
+SIMULATED = ("tests/sim",)
+"""What `make test-simulated` runs."""
+
 REPORT = "--junitxml="
-REST = " ".join(f"--ignore={path}" for path in (*TIDY_TESTS, *COVERED))
+REST = " ".join(f"--ignore={path}" for path in (*TIDY_TESTS, *COVERED, *SIMULATED))
 
 PHASES: dict[str, list[str]] = {
     "checks": ["make", "check", f"ARGS={REPORT}"],
     "simulated quorums": ["make", "sim", "SEEDS=0:40"],
     "simulated clusters": ["make", "sim-clusters", "SEEDS=1500:1506"],
+    "tests of the simulators": ["make", "test-simulated", f"ARGS={REPORT}"],
     "coverage": ["make", "coverage", f"ARGS={REPORT}"],
     "tests": ["make", "test-together", f"ARGS={REST} {REPORT}"],
     "tests that run alone": ["make", "test-alone", f"ARGS={REST} {REPORT}"],
@@ -69,7 +73,7 @@ PHASE_SECONDS_MAX = 60 * 60
 END_SECONDS_MAX = 60
 """For pytest to print what failed."""
 
-BESIDE = ("simulated quorums", "simulated clusters")
+BESIDE = ("simulated quorums", "simulated clusters", "tests of the simulators")
 """They begin after the checks, and give way to every other program."""
 ALONE = "tests that run alone"
 AGAIN = ("tests", ALONE)

@@ -77,9 +77,14 @@ def test_ci_installs_the_packages_that_a_person_is_told_of() -> None:
     assert wanted <= installed
 
 
-def test_coverage_runs_what_the_lanes_leave_out() -> None:
-    (recipe,) = re.findall(r"^coverage:.*\n\t(.*)", MAKEFILE, re.M)
-    assert re.findall(r"(?<= )tests/\S+", recipe) == list(everything.COVERED)
+@pytest.mark.parametrize(
+    ("verb", "paths"),
+    [("coverage", everything.COVERED), ("test-simulated", everything.SIMULATED)],
+)
+def test_other_phases_run_what_the_lanes_leave_out(verb: str, paths: tuple[str, ...]) -> None:
+    (recipe,) = re.findall(rf"^{verb}:.*\n\t(.*)", MAKEFILE, re.M)
+    assert re.findall(r"(?<= )tests/\S+", recipe) == list(paths)
+    assert all(f"--ignore={each}" in everything.REST for each in paths)
 
 
 def test_phases_are_verbs_of_the_makefile() -> None:
