@@ -129,7 +129,7 @@ class ControllerImage:
     incarnation_id: Uuid
     endpoints: Mapping[str, EndpointImage]
     features: Mapping[str, FeatureRange]
-    zk_migration_ready: bool = False
+    zk_migration_ready: bool
 
 
 @frozen

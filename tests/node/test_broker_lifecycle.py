@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.metadata.features import METADATA_VERSION
+from kraft_wire.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES
 from kraft_wire.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, BrokerImage, MetadataImage
-from kraft_wire.model import Uuid
+from kraft_wire.model import Uuid, uuid_to_text
 from kraft_wire.node.config.node_config import load_config, settings_of_file
 from kraft_wire.node.registration.broker_lifecycle import (
     BrokerLifecycle,
@@ -131,6 +131,31 @@ def test_registration_says_what_the_configuration_and_the_former_life_say() -> N
     assert (said.rack, said.previous_broker_epoch) == ("r1", 63)
     assert said.log_dirs == sorted(directories)
     assert not said.is_migrating_zk_broker
+
+
+def test_record_of_a_controller_has_its_own_listener_and_no_readiness_for_zookeeper() -> None:
+    """ControllerRegistrationManager of 4.3.1, which sends the same as a request."""
+    text = (
+        "process.roles=controller\ncontroller.quorum.voters=9@h.example:57080\n"
+        "listeners=CONTROLLER://127.0.0.1:57080\ncontroller.listener.names=CONTROLLER\n"
+        "advertised.listeners=CONTROLLER://h.example:57081\n"
+    )
+    config = config_of(text, node_id="9")
+    record = Registration(config, "c", Uuid(b"i" * 16), [], -1).controller_record()
+    assert record.version == 0
+    said: Any = message_to_json(record.record, record.version)
+    assert [each.pop("name") for each in said["features"]] == list(SUPPORTED_FEATURES)
+    assert [tuple(each.values()) for each in said.pop("features")] == [
+        (levels.min_level, levels.max_level) for levels in SUPPORTED_FEATURES.values()
+    ]
+    assert said == {
+        "controllerId": 9,
+        "incarnationId": uuid_to_text(Uuid(b"i" * 16)),
+        "zkMigrationReady": False,
+        "endPoints": [
+            {"name": "CONTROLLER", "host": "h.example", "port": 57081, "securityProtocol": 0}
+        ],
+    }
 
 
 def test_registration_has_the_fields_and_versions_that_release_4_3_1_sends() -> None:

@@ -79,7 +79,7 @@ def test_a_feature_at_level_0_is_not_finalized() -> None:
 
 def controller_at(node_id: int, **ports: int) -> ControllerImage:
     endpoints = {name: EndpointImage(name, f"host{node_id}", port) for name, port in ports.items()}
-    return ControllerImage(node_id, ZERO_UUID, endpoints, {})
+    return ControllerImage(node_id, ZERO_UUID, endpoints, {}, zk_migration_ready=False)
 
 
 CONTROLLERS = {

@@ -312,7 +312,7 @@ def test_clean_start_that_has_to_replay_producers_refuses_a_damaged_batch() -> N
 def test_leftovers_and_orphaned_indexes_are_removed() -> None:
     fs, added = disk_with(2)
     for name in (
-        f"{5:020d}.index",
+        *(f"{5:020d}{suffix}" for suffix in (".index", ".timeindex", ".txnindex")),
         f"{5:020d}.log.deleted",
         f"{5:020d}.log.cleaned",
         f"{5:020d}.timeindex.swap",

@@ -63,6 +63,7 @@ class Registration:
                 incarnation_id=self._incarnation_id,
                 endpoints=_endpoints(() if listener is None else (listener,)),
                 features=SUPPORTED_FEATURES,
+                zk_migration_ready=False,
             )
         )
 
