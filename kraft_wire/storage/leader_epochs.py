@@ -115,21 +115,27 @@ class LeaderEpochs:
         found = bisect_right(self._offsets, offset) - 1
         return self._epochs[found] if found >= 0 else None
 
-    def end_offset_for_epoch(self, epoch: LeaderEpoch, log_end_offset: Offset) -> OffsetAndEpoch:
+    def end_offset_for_epoch(
+        self, epoch: LeaderEpoch, log_end_offset: Offset, log_start_offset: Offset = Offset(0)
+    ) -> OffsetAndEpoch:
         """Return the largest known epoch that is at most `epoch`, with its end (exclusive).
 
         KIP-101 and KRaft's variant (KIP-595). Newest: the log's end. Above newest: (end, newest).
         Below all known: the start of the first one, with the given epoch. None known: the log's end
         with the given epoch. OffsetForLeaderEpoch on a data log answers "unknown" above the newest;
         its handler does so.
+
+        Epochs that ended at or below the log's start are not known any more, and the next one
+        begins there, as in Kafka; in the file they stay as long as a crash may restore them.
         """
         assert not self._offsets or self._offsets[-1] <= log_end_offset, log_end_offset
-        assert log_end_offset >= 0, log_end_offset
+        assert 0 <= log_start_offset <= log_end_offset, (log_start_offset, log_end_offset)
         if not self._epochs:
             return OffsetAndEpoch(log_end_offset, epoch)
+        first = max(0, bisect_right(self._offsets, log_start_offset) - 1)
         found = bisect_right(self._epochs, epoch) - 1
-        if found < 0:
-            return OffsetAndEpoch(self._offsets[0], epoch)
+        if found < first:
+            return OffsetAndEpoch(max(self._offsets[first], log_start_offset), epoch)
         if found == len(self._epochs) - 1:
             return OffsetAndEpoch(log_end_offset, self._epochs[found])
         return OffsetAndEpoch(self._offsets[found + 1], self._epochs[found])

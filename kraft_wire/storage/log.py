@@ -395,7 +395,7 @@ class Log:
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
         """Return the largest known epoch up to `epoch` with its end; see `LeaderEpochs`."""
-        return self.epochs.end_offset_for_epoch(epoch, self.log_end_offset)
+        return self.epochs.end_offset_for_epoch(epoch, self.log_end_offset, self.log_start_offset)
 
     def update_config(self, config: LogConfig) -> None:
         """Apply changed topic settings from now on."""

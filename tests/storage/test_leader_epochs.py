@@ -36,6 +36,30 @@ def test_end_offset_for_epoch(asked: int, end: OffsetAndEpoch) -> None:
     assert epochs.end_offset_for_epoch(LeaderEpoch(asked), Offset(40)) == end
 
 
+@pytest.mark.parametrize(
+    ("start", "asked", "end"),
+    [
+        (9, 3, OffsetAndEpoch(Offset(10), LeaderEpoch(3))),  # a record of it is left
+        (10, 3, OffsetAndEpoch(Offset(10), LeaderEpoch(3))),
+        (11, 3, OffsetAndEpoch(Offset(11), LeaderEpoch(3))),  # as if it had never been
+        (11, 5, OffsetAndEpoch(Offset(11), LeaderEpoch(5))),
+        (11, 6, OffsetAndEpoch(Offset(25), LeaderEpoch(6))),
+        (40, 6, OffsetAndEpoch(Offset(40), LeaderEpoch(6))),
+        (40, 8, OffsetAndEpoch(Offset(40), LeaderEpoch(8))),
+    ],
+)
+def test_epochs_below_the_logs_start_are_unknown(
+    start: int, asked: int, end: OffsetAndEpoch
+) -> None:
+    """UnifiedLog.maybeIncrementLogStartOffset of 4.3.1 removes them from its cache at once."""
+    epochs = cache((3, 0), (6, 10), (8, 25))
+    found = epochs.end_offset_for_epoch(LeaderEpoch(asked), Offset(40), Offset(start))
+    assert found == end
+    assert epochs.entries[0] == (3, 0)
+    epochs.truncate_from_start(Offset(start))
+    assert epochs.end_offset_for_epoch(LeaderEpoch(asked), Offset(40)) == end
+
+
 def test_end_offset_without_epochs_is_the_logs_end() -> None:
     end = cache().end_offset_for_epoch(LeaderEpoch(4), Offset(7))
     assert end == OffsetAndEpoch(Offset(7), LeaderEpoch(4))

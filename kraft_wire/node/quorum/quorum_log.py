@@ -93,7 +93,8 @@ class QuorumLog:
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
         """Return the largest known epoch that is not above `epoch`, and where it ends (KIP-101)."""
-        return self.log.end_offset_for_epoch(epoch)
+        # Epochs below the log's start count: the replica compares with the earliest snapshot.
+        return self.log.epochs.end_offset_for_epoch(epoch, self.log_end_offset)
 
     def is_batch_start(self, offset: Offset) -> bool:
         """Tell whether a batch begins at `offset`, or the log ends there."""
