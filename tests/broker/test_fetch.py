@@ -115,7 +115,7 @@ def test_first_error_in_kafka_s_order_is_answered(
     assert answer.error_code == error
 
 
-@pytest.mark.parametrize("version", [4, 12])
+@pytest.mark.parametrize("version", [4, 10, 11, 12])
 def test_follower_s_broker_refuses_clients_that_do_not_know_of_reading_there(
     leading: Leading, version: int
 ) -> None:

@@ -207,7 +207,7 @@ def _by_topic(results: Sequence[ReadResult]) -> list[FetchableTopicResponse]:
     partitions: list[PartitionData] = []
     for wanted, data in results:
         identity = wanted.key[0]
-        if identity != current or not topics:
+        if identity != current:
             current = identity
             partitions = []
             topic = new(FetchableTopicResponse)
