@@ -24,6 +24,10 @@ def with_field(form: str, at: int, value: int) -> bytes:
     return bytes(data)
 
 
+SHORT = with_field(">i", 8, 13)
+"""Its length is less than that of any record."""
+
+
 @pytest.mark.parametrize(
     ("name", "records", "version", "error", "message"),
     [
@@ -36,7 +40,12 @@ def with_field(form: str, at: int, value: int) -> bytes:
         ("format 3", with_field(">b", 16, 3), NEWEST, E.CORRUPT_MESSAGE, "found in record: 3"),
         ("format -1", with_field(">b", 16, -1), NEWEST, E.CORRUPT_MESSAGE, "found in record: -1"),
         ("length 13", with_field(">i", 8, 13), NEWEST, E.CORRUPT_MESSAGE, "size 13 is less"),
+        ("length 14", with_field(">i", 8, 14), NEWEST, E.CORRUPT_MESSAGE, None),
         ("length 48", with_field(">i", 8, 48), NEWEST, E.CORRUPT_MESSAGE, None),
+        ("cut before the format", BATCH[:16], NEWEST, E.INVALID_RECORD, None),
+        ("cut, length 13", SHORT[:17], NEWEST, E.CORRUPT_MESSAGE, "size 13 is less"),
+        ("cut, length 14", with_field(">i", 8, 14)[:17], NEWEST, E.INVALID_RECORD, None),
+        ("length 13 behind a batch", BATCH + SHORT[:17], NEWEST, E.CORRUPT_MESSAGE, "size 13 is"),
         ("zstd below v7", ZSTD, 6, E.UNSUPPORTED_COMPRESSION_TYPE, None),
         ("codec 6", with_field(">h", 21, 6), 6, E.UNKNOWN_SERVER_ERROR, None),
     ],
@@ -51,7 +60,7 @@ def test_records_that_are_not_one_batch_are_refused(
     assert (message is None) == (raised.value.message is None)
 
 
-@pytest.mark.parametrize("rest", [b"", b"\0", BATCH[:-1]])
+@pytest.mark.parametrize("rest", [b"", b"\0", BATCH[:16], BATCH[:17], SHORT[:16], BATCH[:-1]])
 def test_cut_batch_behind_a_whole_one_counts_as_none(rest: bytes) -> None:
     batch = produced_batch(memoryview(BATCH + rest), NEWEST)
     assert bytes(batch.view) == BATCH
@@ -62,7 +71,6 @@ def test_codecs_are_left_to_the_validation_from_version_7_on(data: bytes, versio
     assert bytes(produced_batch(data, version).view) == data
 
 
-CORRUPT = with_field(">i", 8, 13)
 TRANSACTIONAL = with_field(">h", 21, 16)
 EMPTY_TRANSACTIONAL = TRANSACTIONAL[:8] + (49).to_bytes(4, "big") + TRANSACTIONAL[12:61]
 """A head alone is the smallest batch."""
@@ -71,12 +79,12 @@ EMPTY_TRANSACTIONAL = TRANSACTIONAL[:8] + (49).to_bytes(4, "big") + TRANSACTIONA
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        ([BATCH, CORRUPT], "size 13 is less"),
+        ([BATCH, SHORT], "size 13 is less"),
         ([None, b"", BATCH[:60], with_field(">b", 16, 3)], "found in record: 3"),
-        ([BATCH, memoryview(BATCH + CORRUPT)], None),
-        ([TRANSACTIONAL, CORRUPT], None),
-        ([EMPTY_TRANSACTIONAL, CORRUPT], None),
-        ([CORRUPT, TRANSACTIONAL], "size 13 is less"),
+        ([BATCH, memoryview(BATCH + SHORT)], None),
+        ([TRANSACTIONAL, SHORT], None),
+        ([EMPTY_TRANSACTIONAL, SHORT], None),
+        ([SHORT, TRANSACTIONAL], "size 13 is less"),
         ([with_field(">i", 8, 48)], None),
     ],
 )
