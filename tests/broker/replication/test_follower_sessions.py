@@ -1,5 +1,10 @@
 """A follower's incremental session (KIP-227): what it passes over is noted all the same."""
 
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
 from kraft_wire.broker.handlers import fetch
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.fetch import (
@@ -77,6 +82,33 @@ def test_a_session_that_ends_keeps_nobody_in_an_isr() -> None:
     leading.produce(acks=1)
     leading.pass_time(LAG_MAX_MS // 2)
     assert leading.isrs_asked() == [{0: [(1, 11)]}]
+
+
+class Rights:
+    """The authorizer's decision on whether brokers may fetch."""
+
+    def __init__(self, *, may_fetch: bool) -> None:
+        self.may_fetch = may_fetch
+
+    def fetch_rights(self, context: object, *, is_follower: bool) -> Callable[[str | None], bool]:
+        assert is_follower
+        return lambda topic: self.may_fetch
+
+
+@pytest.mark.parametrize("may_fetch", [True, False])
+def test_session_of_a_broker_that_may_not_fetch_any_more_keeps_it_in_no_isr(
+    may_fetch: bool,
+) -> None:
+    """`KafkaApis.handleFetchRequest` of 4.3.1 reads no partition for such a follower."""
+    leading = cluster()
+    session = Session(leading)
+    assert session.fetch() == []
+    leading.broker.rights = cast("Any", Rights(may_fetch=may_fetch))
+    leading.pass_time(LAG_MAX_MS)
+    assert session.fetch() == ([] if may_fetch else [0, 1, 2])
+    leading.produce(acks=1)
+    leading.pass_time(LAG_MAX_MS // 2)
+    assert leading.isrs_asked() == ([] if may_fetch else [{0: [(1, 11)]}])
 
 
 def test_growth_is_told_and_what_is_fetched_is_committed() -> None:

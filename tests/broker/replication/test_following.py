@@ -227,6 +227,20 @@ def test_records_larger_than_a_segment_are_divided_between_segments() -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
 
 
+def test_records_that_fit_into_one_segment_are_not_divided() -> None:
+    """`UnifiedLog.append` of 4.3.1 makes room for all records of an answer at once."""
+    follower = Follower()
+    log = follower.make(config={"segment.bytes": "1048576"}, batches=[batch_bytes(0, size=500_000)])
+    follower.follow()
+    follower.request()
+    first, second = batch_bytes(1, size=500_000, epoch=5), batch_bytes(2, size=548_000, epoch=5)
+    spare = 1_048_576 - len(first + second)
+    exact = batch_bytes(2, size=548_000 + spare, epoch=5)
+    assert len(first + exact) == 1_048_576
+    follower.answer(data(first, exact))
+    assert [segment.base_offset for segment in log.segments] == [0, 1]
+
+
 def test_gaps_wider_than_a_segment_are_written() -> None:
     """Indexes count an offset from their segment's first, in 32 bits."""
     follower = Follower()

@@ -197,3 +197,14 @@ def test_unflushed_part_of_a_copy_stays_short(monkeypatch: pytest.MonkeyPatch) -
         most = max(most, pair.twin.unflushed_records)
     assert most < pair.twin.log_end_offset // 2
     assert isinstance(pair.twin, Log)
+
+
+def test_copy_is_flushed_from_32_mebibytes_on() -> None:
+    pair = Pair()
+    pair.write(1)
+    pair.catch_up()
+    for unflushed_bytes, expected in (((32 << 20) - 1, 2), (32 << 20, 0)):
+        pair.replica._unflushed_bytes = unflushed_bytes
+        pair.replica.flush_at_times()
+        assert pair.twin.unflushed_records == expected
+    assert pair.replica._unflushed_bytes == 0
