@@ -193,6 +193,18 @@ def test_a_block_that_no_producer_can_use_is_none(
     assert completed(broker) == [(asker, (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1))]
 
 
+@pytest.mark.parametrize(("start", "count"), [((1 << 63) - 1, 1), ((1 << 63) - 3, 3), (0, 1)])
+def test_ids_are_used_up_to_the_largest(
+    broker: Broker, controller: Controller, start: int, count: int
+) -> None:
+    asker = park(broker)
+    block = AllocateProducerIdsResponse(producer_id_start=start, producer_id_len=count)
+    broker.controller_answered(controller.asked[0][0], block, broker.now_ms)
+    assert completed(broker) == [(asker, (ErrorCode.NONE, start, 0))]
+    given = [init(broker, 1) for _ in range(1, count)]
+    assert given == [(ErrorCode.NONE, start + number, 0) for number in range(1, count)]
+
+
 def test_unregistered_broker_asks_nobody(broker: Broker, controller: Controller) -> None:
     broker.node_id = UNREGISTERED
     assert init(broker)[0] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
