@@ -79,12 +79,12 @@ class Leadership:
         """The requested change, until an answer ends it."""
         self.leader_epoch = _UNKNOWN_EPOCH
         self.partition_epoch = _UNKNOWN_EPOCH
-        self.epoch_start_offset = Offset(0)
+        self.epoch_start_offset: Offset
         """Where the log ended when this leader epoch began."""
-        self.replication_factor = 0
+        self.replication_factor: int
         """Replicas, without those that a reassignment adds."""
-        self.known_high_watermark = -1
-        """The last high watermark that was reported to waiting requests."""
+        self.known_high_watermark: Offset | None = None
+        """The last high watermark that was reported to waiting requests, None before the first."""
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
