@@ -103,22 +103,25 @@ class PatternParser:
 
     def _sequence(self) -> Program:
         program: Program = []
+        last: Program | None = None
         while not self.is_at_end and self._peek() not in "|)":
-            if self._take("\\Q"):
-                program += self._quoted()
-            else:
-                program += self._repeated(self._atom())
-            if len(program) > _PROGRAM_MAX:
+            # An empty quote is no atom: a repetition behind it is one of the atom before it.
+            atoms = self._quoted() if self._take("\\Q") else [self._atom()]
+            for atom in atoms:
+                program += last or []
+                last = atom
+            if last is not None:
+                last = self._repeated(last)
+            if len(program) + len(last or []) > _PROGRAM_MAX:
                 raise InvalidPattern
-        return program
+        return program + (last or [])
 
-    def _quoted(self) -> Program:
-        """Read characters that stand for themselves; only the last one may be repeated."""
+    def _quoted(self) -> list[Program]:
+        """Read characters that stand for themselves, each as an atom."""
         end = self._pattern.find("\\E", self._at)
         text = self._pattern[self._at : end if end >= 0 else len(self._pattern)]
         self._at = end + 2 if end >= 0 else len(self._pattern)
-        program: Program = [Step([(each, each)]) for each in text]
-        return program[:-1] + self._repeated(program[-1:]) if program else program
+        return [[Step([(each, each)])] for each in text]
 
     def _repeated(self, atom: Program) -> Program:
         """Read the repetition of an atom, if there is one."""

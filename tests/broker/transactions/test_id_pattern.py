@@ -114,6 +114,7 @@ OF_RE2 = (
     ),
     *("[[:alpha:][:digit:]]", "[^[:alpha:]]", "[[:alpha:]-]", "[[:alpha:]", "[[a]]", "[[.a.]]"),
     *(r"\Q.\E", r"\Qa.", r"\Qab\E+", r"\Q\E", r"a\Q\Eb", r"[\Qa\E]", r"\E"),
+    *(r"a\Q\E*", r"\Q\E*", r"a*\Q\E+", r"(a|\Q\E+)b", r"^\Q\E*a", r"\Qab\E\Q\E{2}", r"()*a\Q\E"),
     *(r"\Aa\z", r"a\A", r"\z", r"[\A]", r"\A*a", r"\Z"),
     *(r"\.", r"a\-b", r"[\n]", r"\n", r"\t|\a", r"\q"),
     *(r"\x61", r"\x6", r"\x{61}", r"\x{}", r"\x{110000}", r"\x{10FFFF}", r"[\x61-\x63]"),
