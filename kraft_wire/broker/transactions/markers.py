@@ -79,7 +79,8 @@ class _Marker:
 
     markers: TransactionMarkers
     partition: TopicPartition
-    tries: int = 0
+    pause_ms: int = _RETRY_MS
+    """Of its next rest; doubles with each."""
 
 
 @slotted(eq=False)
@@ -212,9 +213,8 @@ class MarkerSender:
 
     def retry(self, marker: _Marker, now_ms: int) -> None:
         """Have a marker rest, the longer the more often it was sent."""
-        pause_ms = min(_RETRY_MS << min(marker.tries, 16), _RETRY_MAX_MS)
-        marker.tries += 1
-        self._resting.add(now_ms + pause_ms, marker, len(self._resting) + 1)
+        self._resting.add(now_ms + marker.pause_ms, marker, len(self._resting) + 1)
+        marker.pause_ms = min(2 * marker.pause_ms, _RETRY_MAX_MS)
 
     def _route_all(self, waiting: list[_Marker], at: ClockReading) -> None:
         for marker in waiting:
@@ -242,7 +242,7 @@ class MarkerSender:
 
     def _await_offsets_topic(self, marker: _Marker, at: ClockReading) -> None:
         """Have a marker wait for the topic, and the topic created."""
-        if marker.tries == 0:
+        if marker.pause_ms == _RETRY_MS:
             self._tell("transaction_marker_awaits_topic", marker, None)
         self._create_offsets_topic(at.now_ms)
         self.retry(marker, at.now_ms)
