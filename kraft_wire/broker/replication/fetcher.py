@@ -212,14 +212,10 @@ class Fetcher:
                 self._go_on(followed, Next.FETCH, now_ms)
 
     def _offsets_request(self) -> ListOffsetsRequest:
-        """Ask for ends first, then for the starts of partitions whose end did not help."""
-        timestamps = list(self._locating.values())
-        timestamp = _LATEST if _LATEST in timestamps else _EARLIEST
+        """Ask for the end of each log, and for its start where the end did not help."""
         self._asked_places = {}
         topics: dict[str, ListOffsetsTopic] = {}
-        for key, wanted in self._locating.items():
-            if wanted != timestamp:
-                continue
+        for key, timestamp in self._locating.items():
             followed = self.followed[key]
             name = followed.partition.topic
             self._asked_places[name, followed.partition.partition] = followed
