@@ -130,7 +130,7 @@ class Connection:
         framing = self.framing
         until_ms = self.last_active_ms + _SLICE_MS
         while not self.awaits_answer:
-            if self._queue.size_bytes >= _PAUSE_BYTES and framing.has_begun:
+            if self._queue.size_bytes >= _PAUSE_BYTES:
                 self._defer()
                 break
             frame = framing.next_frame()
