@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from kraft_wire.broker.partition import AppendResult, Partition
+from kraft_wire.broker.producing import append_validation
 from kraft_wire.model import Offset
 from kraft_wire.storage.log import Log
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -161,6 +162,27 @@ def test_last_codec_is_the_first_behind_which_there_is_none() -> None:
     known = with_head(batch(), ">h", 21, 4)
     assert produced(begun(), known).error is E.CORRUPT_MESSAGE
     assert produced(begun(), with_head(batch(), ">h", 21, 7)).error is E.UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.parametrize(("more", "kind"), [(-1, bytes), (0, memoryview)])
+def test_batches_below_64_kib_are_copied_before_they_are_read(
+    more: int, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading bytes is cheaper than reading a view, by more than a small copy takes."""
+    size_bytes = 64 * 1024 + more
+    value = b"v" * (size_bytes - len(build_batch([Record(None, b"")])) - 4)
+    data = build_batch([Record(None, value, timestamp=WALL_MS)])
+    assert len(data) == size_bytes
+    kinds: list[type] = []
+    skim_records = append_validation.skim_records
+
+    def noted(body: bytes | memoryview, count: int, begin: int) -> object:
+        kinds.append(type(body))
+        return skim_records(body, count, begin)
+
+    monkeypatch.setattr(append_validation, "skim_records", noted)
+    assert produced(partition(), data).error is E.NONE
+    assert kinds == [kind]
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,9 @@ def test_markers_that_are_not_written_yet(
     producer = brought_to(node, "Ongoing")
     markers.keeps_back = True
     assert producer.end(commit=commit) == E.NONE
+    pending = node.entry(producer.name).pending
+    assert pending is not None
+    assert pending.value == ("CompleteCommit" if commit else "CompleteAbort")
     wrong = (producer.id + 1, 0)
     assert producer.end(commit=commit, identity=wrong) == BUSY
     assert producer.end(commit=commit, version=4, identity=wrong) == E.INVALID_PRODUCER_ID_MAPPING
