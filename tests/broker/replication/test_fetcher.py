@@ -4,18 +4,13 @@ import pytest
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
+from kraft_wire.storage.log import Log
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchableTopicResponse, FetchResponse
-from kraft_wire.wire.generated.list_offsets import (
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
+from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from tests.broker.replication.followers import (
     BACKOFF_MS,
     BROKER_EPOCH,
-    REPLICA,
     WALL_MS,
     Follower,
     asked_names,
@@ -290,55 +285,6 @@ def test_places_that_were_asked_for_are_those_of_the_partition_that_asked() -> N
     assert request.topics[0].partitions[0].current_leader_epoch == 6
 
 
-def test_places_of_several_partitions_are_asked_for_at_once() -> None:
-    """First the ends, then the starts of those whose end did not help."""
-    follower = Follower()
-    names = [("a", 0), ("b", 0), ("a", 1)]
-    for name in names:
-        follower.make(name)
-    follower.follow(*names, epoch=7)
-    follower.request()
-    error = ErrorCode.OFFSET_OUT_OF_RANGE
-    responses = [
-        FetchableTopicResponse(
-            topic_id=id_of(topic), partitions=[data(partition=index, error=error)]
-        )
-        for topic, index in names
-    ]
-    follower.answer_with(FetchResponse(session_id=9, responses=responses))
-    for timestamp in (-1, -2):
-        request = follower.offsets_request()
-        assert request.replica_id == REPLICA
-        asked = {topic.name: topic.partitions for topic in request.topics}
-        assert list(asked) == ["a", "b"]
-        wanted = [(name, each) for name, parts in asked.items() for each in parts]
-        assert [(name, each.partition_index) for name, each in wanted] == sorted(names)
-        assert {(each.current_leader_epoch, each.timestamp) for _, each in wanted} == {
-            (7, timestamp)
-        }
-        follower.fetcher.answered(places(request, offset=9), follower.now_ms, WALL_MS)
-    assert sorted(asked_names(follower.request())) == sorted(names)
-    assert [log.log_end_offset for log in follower.logs.values()] == [9, 9, 9]
-
-
-def places(request: ListOffsetsRequest, offset: int) -> ListOffsetsResponse:
-    """An answer with one offset for everything."""
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    ListOffsetsPartitionResponse(
-                        partition_index=each.partition_index, offset=offset
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 def test_what_list_offsets_does_not_answer_rests() -> None:
     follower = Follower()
     follower.make(A, [batch_bytes(0, count=4, epoch=2)])
@@ -389,3 +335,20 @@ def test_the_cost_of_a_request_does_not_grow_with_idle_partitions() -> None:
     asked = follower.request()
     assert asked_names(asked) == [("t", 7)]
     assert len(asked.encode(17)) < 150
+
+
+def test_records_are_appended_at_the_time_of_their_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flushes are due by the monotonic clock, new segments by that of the wall."""
+    follower = two()
+    follower.request()
+    times: list[tuple[int, int]] = []
+    append = Log.append
+
+    def noted(log: Log, data: object, batches: object, now_ms: int, wall_ms: int) -> None:
+        times.append((now_ms, wall_ms))
+        append(log, data, batches, now_ms, wall_ms)  # type: ignore[arg-type]  # as they come
+
+    monkeypatch.setattr(Log, "append", noted)
+    follower.now_ms += 7
+    answer(follower, "a", records=batch_bytes(0, epoch=5))
+    assert times == [(follower.now_ms, WALL_MS)]

@@ -5,6 +5,9 @@ from typing import Any, cast
 
 import pytest
 
+from kraft_wire.broker.context import PARKED
+from kraft_wire.broker.fetching.fetch_run import FetchRun
+from kraft_wire.broker.fetching.fetch_session import WantedPartition
 from kraft_wire.broker.handlers import fetch
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.fetch import (
@@ -12,6 +15,7 @@ from kraft_wire.wire.generated.fetch import (
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    PartitionData,
     ReplicaState,
 )
 from tests.broker.replication.leading import LAG_MAX_MS, TOPIC, Leading
@@ -31,6 +35,14 @@ class Session:
 
     def fetch(self, offsets: dict[int, int] | None = None) -> list[int]:
         """Fetch, listing what changed; return the partitions in the answer."""
+        answer = self.asked(offsets)
+        assert isinstance(answer, FetchResponse)
+        assert answer.error_code == E.NONE
+        self.session_id = answer.session_id
+        return [each.partition_index for topic in answer.responses for each in topic.partitions]
+
+    def asked(self, offsets: dict[int, int] | None = None, max_wait_ms: int = 0) -> object:
+        """Fetch; return what the handler does."""
         asked = [
             FetchPartition(
                 partition=number,
@@ -44,15 +56,14 @@ class Session:
         request = FetchRequest(
             session_id=self.session_id,
             session_epoch=self.epoch,
+            max_wait_ms=max_wait_ms,
+            min_bytes=1,
             replica_state=ReplicaState(replica_id=2, replica_epoch=self.broker_epoch),
             topics=[FetchTopic(topic_id=id_of(TOPIC), partitions=asked)] if asked else [],
         )
         context = self.leading.context(18)
-        answer = fetch.handle(self.leading.broker, context, request)
-        assert isinstance(answer, FetchResponse)
-        assert answer.error_code == E.NONE
-        self.session_id, self.epoch = answer.session_id, self.epoch + 1
-        return [each.partition_index for topic in answer.responses for each in topic.partitions]
+        self.epoch += 1
+        return fetch.handle(self.leading.broker, context, request)
 
 
 def cluster(**more: object) -> Leading:
@@ -82,6 +93,29 @@ def test_a_session_that_ends_keeps_nobody_in_an_isr() -> None:
     leading.produce(acks=1)
     leading.pass_time(LAG_MAX_MS // 2)
     assert leading.isrs_asked() == [{0: [(1, 11)]}]
+
+
+def test_fetch_that_is_woken_reads_no_partition_that_has_not_grown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of thousands of partitions each growth of one concerns that one."""
+    leading = cluster()
+    session = Session(leading)
+    assert session.fetch() == []
+    reads: list[int] = []
+    read = FetchRun._read_partition
+
+    def noted(run: FetchRun, wanted: WantedPartition, left: int) -> PartitionData:
+        reads.append(wanted.partition)
+        return read(run, wanted, left)
+
+    monkeypatch.setattr(FetchRun, "_read_partition", noted)
+    assert session.asked(max_wait_ms=500) is PARKED
+    assert reads == []
+    leading.produce(acks=1, number=1)
+    leading.broker.fetch_purgatory.run_woken(leading.now_ms)
+    assert reads == [1]
+    assert len(leading.broker.fetch_purgatory) == 0
 
 
 class Rights:
