@@ -196,11 +196,11 @@ class ReplicaMoves:
             if not self._copy(move, now_ms, wall_ms):
                 move.due_ms = now_ms + self._env.settings().replica_fetch_backoff_ms
                 return
-        if self._is_alive(move) and move.replica.has_equal_end:
+        if move.replica.has_equal_end:
             self._advance(move, now_ms, wall_ms)
 
     def _copy(self, move: _Move, now_ms: int, wall_ms: int) -> bool:
-        """Let the copy follow one read of the replica's log; return whether it has changed."""
+        """Let the copy follow one read of the replica's log; return whether it may go on."""
         replica, max_bytes = move.replica, self._env.settings().replica_fetch_max_bytes
         try:
             size_bytes = replica.follow(max_bytes, now_ms, wall_ms)

@@ -36,7 +36,7 @@ class Moving:
         self.futures: dict[TopicPartition, Log] = {}
         self.said: list[tuple[object, ...]] = []
         self.assigned: set[TopicPartition] = set()
-        self.is_rate_exceeded = self.is_promotion_refused = False
+        self.is_rate_exceeded = self.is_promotion_refused = self.is_copy_lost = False
         self.recorded: list[tuple[int, int]] = []
         for name in (A, B):
             self.logs[name] = open_at(self.fs, directory=f"disk/a/{name}")
@@ -125,6 +125,8 @@ class Moving:
 
     def record(self, size_bytes: int, now_ms: int) -> None:
         self.recorded.append((size_bytes, now_ms))
+        if self.is_copy_lost:
+            self.futures.clear()
 
 
 def test_move_goes_through_its_states() -> None:
@@ -284,6 +286,7 @@ def test_error_of_a_disk_is_told_to_its_own_log_and_the_move_waits(
     assert moving.moves.state_of(A) is MoveState.COPYING
     assert moving.moves.deadline_ms() == 10 + BACKOFF_MS
     assert moving.futures[A].log_end_offset == Offset(0)
+    assert moving.recorded == ([] if operation == "read" else [(0, 10)])
 
 
 def test_error_of_the_flush_is_one_of_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,3 +304,15 @@ def test_error_of_the_flush_is_one_of_the_copy(monkeypatch: pytest.MonkeyPatch) 
     assert moving.heard() == [("copy failed", 0, "open")]
     assert moving.moves.state_of(A) is MoveState.COPYING
     assert moving.moves.deadline_ms() == 10 + BACKOFF_MS
+
+
+def test_copy_that_is_lost_while_it_is_written_does_not_replace_the_log() -> None:
+    moving = Moving()
+    moving.begin(batches=1)
+    moving.heard()
+    moving.is_copy_lost = True
+    moving.moves.tick(10, 1)
+    assert (moving.heard(), moving.moves.state_of(A)) == ([], MoveState.COPYING)
+    assert moving.moves.deadline_ms() == 10 + BACKOFF_MS
+    moving.moves.tick(10 + BACKOFF_MS, 1)
+    assert moving.heard() == [("release", True, 0, 10 + BACKOFF_MS)]
