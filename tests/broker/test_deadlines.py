@@ -27,3 +27,17 @@ def test_items_leave_by_deadline_then_arrival_and_at_a_stop_by_arrival(seed: int
     assert len(waiting) > 3
     assert deadlines.take_all() == sorted(waiting)
     assert deadlines.next_ms() is None
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 10])
+def test_items_that_left_are_kept_up_to_twice_the_others_and_64(waiting: int) -> None:
+    still = set(range(waiting))
+    deadlines: Deadlines[int] = Deadlines(still.__contains__)
+    lengths = []
+    for item in range(waiting + 200):
+        deadlines.add(1_000 - item, item, waiting)
+        lengths.append(len(deadlines))
+    most = 2 * waiting + 64
+    assert max(lengths) == most
+    assert lengths[most - 1 : most + 1] == [most, waiting]
+    assert list(deadlines.due(1_000)) == sorted(still, reverse=True)
