@@ -200,7 +200,7 @@ class ReplicaMoves:
             self._advance(move, now_ms, wall_ms)
 
     def _copy(self, move: _Move, now_ms: int, wall_ms: int) -> bool:
-        """Let the copy follow one read of the replica's log; return whether it may go on."""
+        """Let the copy follow one read of the replica's log; return whether to continue now."""
         replica, max_bytes = move.replica, self._env.settings().replica_fetch_max_bytes
         try:
             size_bytes = replica.follow(max_bytes, now_ms, wall_ms)
