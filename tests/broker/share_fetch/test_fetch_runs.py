@@ -1,0 +1,126 @@
+"""One share fetch while it runs: when it is answered, and how it divides its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.share_fetch.session import SessionPartition
+from kraft_wire.broker.share_fetch.share_fetch_run import Results, ShareFetchRun, split_bytes
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.share_fetch import ShareFetchRequest
+from tests.broker.replication.leading import TOPIC
+from tests.broker.share_fetch.sharing import GROUP, MEMBER, TOPIC_ID, Sharing
+
+WALL_MS = 77_000
+
+
+class Chosen:
+    """The source of chance: one number, and whether it was asked for."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.asked: list[int] = []
+
+    def below(self, bound: int) -> int:
+        self.asked.append(bound)
+        return self.number
+
+    def bytes(self, count: int) -> bytes:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "count", "chosen", "sizes"),
+    [
+        (9, 3, 0, [3, 3, 3]),
+        (10, 3, 1, [3, 4, 3]),
+        (11, 3, 2, [3, 3, 5]),
+        (5, 3, 0, [3, 1, 1]),
+        (2, 3, 2, [1, 0, 1]),
+        (1, 3, 1, [0, 1, 0]),
+        (7, 1, 0, [7]),
+    ],
+)
+def test_bytes_that_are_left_over_go_to_partitions_at_random(
+    max_bytes: int, count: int, chosen: int, sizes: list[int]
+) -> None:
+    random = Chosen(chosen)
+    assert split_bytes(max_bytes, count, random) == sizes
+    assert random.asked == ([count] if max_bytes % count else [])
+
+
+class Run:
+    """A fetch of the topic's first partition, and what it was answered."""
+
+    def __init__(self, sharing: Sharing, **fields: int) -> None:
+        limits = {"min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500}
+        request = ShareFetchRequest(group_id=GROUP, member_id=MEMBER, **{**limits, **fields})
+        context = replace(sharing.context(2), wall_ms=WALL_MS)
+        self.answers: list[tuple[list[tuple[int, ErrorCode, bool]], ClockReading]] = []
+        run = ShareFetchRun(sharing.shares, context, request, self._answered)
+        run.begin([SessionPartition(TOPIC_ID, 0, TOPIC, False)], [])
+
+    def _answered(self, results: Results, at: ClockReading) -> None:
+        parts = [
+            (data.partition_index, ErrorCode(data.error_code), bool(data.acquired_records))
+            for _, data in results
+        ]
+        self.answers.append((parts, at))
+
+
+def test_answer_has_the_time_of_its_run() -> None:
+    """On both clocks: at once, when records come, and at the deadline."""
+    sharing = Sharing()
+    sharing.produce()
+    began_ms = sharing.now_ms
+    at_once = Run(sharing, max_wait_ms=500)
+    found = [(0, ErrorCode.NONE, True)]
+    assert at_once.answers == [(found, ClockReading(began_ms, WALL_MS))]
+    woken, late = Run(sharing, max_wait_ms=500), Run(sharing, max_wait_ms=800)
+    sharing.pass_time(499)
+    sharing.produce()
+    sharing.broker.fetch_purgatory.run_woken(sharing.now_ms)
+    assert woken.answers == [(found, ClockReading(began_ms + 499, WALL_MS + 499))]
+    sharing.pass_time(300)
+    assert late.answers == []
+    sharing.pass_time(1)
+    assert late.answers == [
+        ([(0, ErrorCode.NONE, False)], ClockReading(began_ms + 800, WALL_MS + 800))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_answered"),
+    [
+        ({"min_bytes": 79}, True),
+        ({"min_bytes": 80}, False),
+        ({"min_bytes": 80, "max_bytes": 79}, True),
+        ({"min_bytes": 1 << 30, "max_bytes": 80}, False),
+    ],
+)
+def test_answer_leaves_with_the_wanted_bytes_or_as_many_as_it_may_have(
+    fields: dict[str, int], is_answered: bool
+) -> None:
+    sharing = Sharing()
+    sharing.produce()
+    assert bool(Run(sharing, max_wait_ms=500, **fields).answers) is is_answered
+
+
+def test_ended_lock_counts_each_of_its_offsets() -> None:
+    """`AcquisitionLockTimeoutPerSec`: also of locks that were renewed, and of single records."""
+    sharing = Sharing()
+    sharing.produce(4)
+    sharing.produce(3)
+    assert sharing.ask(0, 0, batch_size=1).acquired() == [(0, 3, 1), (4, 6, 1)]
+    sharing.pass_time(10_000)
+    renewed = sharing.acknowledge(1, (0, 3, [4]), (5, 5, [4]), renews=True)
+    assert renewed.result == (ErrorCode.NONE, None)
+    sharing.pass_time(19_999)
+    assert sharing.share().lock_timeouts_count == 0
+    sharing.pass_time(1)
+    assert sharing.share().lock_timeouts_count == 2
+    sharing.pass_time(10_000)
+    assert sharing.share().lock_timeouts_count == 7
