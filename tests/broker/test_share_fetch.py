@@ -220,6 +220,7 @@ def test_as_many_partitions_wait_as_the_setting_allows() -> None:
     waiting = sharing.ask(0, 0, 1, max_wait_ms=9_000)
     assert waiting.is_parked
     assert sharing.ask(0, 0, member=OTHER, max_wait_ms=9_000).acquired() == []
+    assert sharing.broker.fetch_purgatory.partitions_count == 2
     sharing.produce()
     assert waiting.acquired() == [(0, 0, 1)]
 
@@ -531,7 +532,10 @@ def _refuse(*_: object, **__: object) -> None:
 
 @pytest.mark.parametrize("is_found", [False, True])
 def test_disk_that_cannot_be_read_is_an_error_of_its_partition(is_found: bool) -> None:
-    """KAFKA_STORAGE_ERROR beside the records of another partition, and the broker is told."""
+    """KAFKA_STORAGE_ERROR beside the records of another partition, and the broker is told.
+
+    The answer does not wait for more, and the other partition gives as many records as wanted.
+    """
     sharing = Sharing(partition_image(0), partition_image(1))
     for number in (0, 1):
         sharing.produce(2, number=number)
@@ -546,7 +550,8 @@ def test_disk_that_cannot_be_read_is_an_error_of_its_partition(is_found: bool) -
 
     partition.failed = failures.append
     partition.log = _Replaced(partition.log, read=read if is_found else _refuse)
-    answer = sharing.ask(0, 0, 1)
+    limits = {"max_records": 2, "share_acquire_mode": 1, "max_wait_ms": 500}
+    answer = sharing.ask(0, 0, 1, min_bytes=1 if is_found else 1 << 20, **limits)
     assert answer.parts[0].error_code == E.KAFKA_STORAGE_ERROR
     assert answer.acquired(0) == []
     assert answer.acquired(1) == [(0, 1, 1)]

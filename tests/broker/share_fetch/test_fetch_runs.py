@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.share_fetch.log_batches import size_of
 from kraft_wire.broker.share_fetch.session import SessionPartition
 from kraft_wire.broker.share_fetch.share_fetch_run import Results, ShareFetchRun, split_bytes
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.share_fetch import ShareFetchRequest
+from kraft_wire.wire.generated.share_fetch import ShareFetchRequest, ShareFetchResponse
 from tests.broker.replication.leading import TOPIC
 from tests.broker.share_fetch.sharing import GROUP, MEMBER, TOPIC_ID, Sharing
+from tests.broker.small_broker import partition_image
 
 WALL_MS = 77_000
 
@@ -124,3 +126,74 @@ def test_ended_lock_counts_each_of_its_offsets() -> None:
     assert sharing.share().lock_timeouts_count == 2
     sharing.pass_time(10_000)
     assert sharing.share().lock_timeouts_count == 7
+
+
+def test_partition_whose_start_was_deleted_begins_at_the_log_s() -> None:
+    """Without records at first, at once, and beside those of another partition."""
+    sharing = Sharing(partition_image(0), partition_image(1))
+    sharing.produce(2)
+    sharing.produce(1, number=1)
+    sharing.delete_records(1)
+    limits = {"min_bytes": 1 << 20, "max_records": 1, "share_acquire_mode": 1}
+    answer = sharing.ask(0, 0, 1, max_wait_ms=500, **limits)
+    assert (answer.acquired(0), answer.acquired(1)) == ([], [(0, 0, 1)])
+    assert answer.parts[0].error_code == ErrorCode.NONE
+    assert sharing.share().start_offset == 1
+    assert sharing.ask(1).acquired() == [(1, 1, 1)]
+
+
+def test_partition_of_another_broker_is_an_error_of_its_own() -> None:
+    """Without a replica here, and one that the topic does not have."""
+    sharing = Sharing(partition_image(0), partition_image(1, leader=2, replicas=(2, 3)))
+    sharing.produce()
+    shares = sharing.shares
+    errors = [shares.leader_error(TOPIC, TOPIC_ID, number) for number in (0, 1, 2)]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert errors == [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER, unknown]
+
+
+def test_partition_without_acknowledgements_has_a_result_beside_one_with_some() -> None:
+    """As in Kafka; with none at all there are no results."""
+    sharing = Sharing(partition_image(0), partition_image(1))
+    sharing.produce()
+    assert sharing.ask(0, 0, 1).acquired() == [(0, 0, 1)]
+    assert sharing.ask(1, 0, 1).parts == {}
+    parts = sharing.ask(2, 1, acknowledges={0: [(0, 0, [1])]}).parts
+    assert {number: data.acknowledge_error_code for number, data in parts.items()} == {0: 0, 1: 0}
+
+
+def test_share_partitions_and_sessions_go_when_share_groups_are_switched_off() -> None:
+    sharing = Sharing()
+    sharing.produce()
+    sharing.ask(0, 0)
+    assert (len(sharing.shares), len(sharing.shares.sessions)) == (1, 1)
+    sharing.share_level = 0
+    sharing.partitions[0] = sharing.partitions[0]._replace(leader_epoch=1, partition_epoch=1)
+    sharing.publish()
+    assert (len(sharing.shares), len(sharing.shares.sessions)) == (0, 0)
+
+
+class Quota:
+    """Notes the sizes of answers."""
+
+    def __init__(self) -> None:
+        self.measured: list[tuple[int, int]] = []
+
+    def fetch_bytes_max(self, context: object, bytes_max: int) -> int:
+        return bytes_max
+
+    def fetched(self, context: object, size_bytes: int, now_ms: int) -> int:
+        self.measured.append((size_bytes, now_ms))
+        return 0
+
+
+def test_quota_counts_the_answer_with_its_length_but_without_acknowledgements() -> None:
+    sharing = Sharing()
+    sharing.produce(3)
+    quota = sharing.broker.fetch_quota = Quota()
+    for member in ("a", "b"):
+        answer = sharing.ask(0, 0, member=member)
+        topics = answer.response.responses
+        measured = ShareFetchResponse(responses=topics)
+        sizes = map(size_of, measured.encode_parts(2))
+        assert quota.measured.pop() == (4 + sum(sizes), sharing.now_ms)

@@ -7,13 +7,15 @@ from itertools import product
 import pytest
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
-from kraft_wire.broker.share_fetch.acquire import Fetched, acquire
+from kraft_wire.broker.share_fetch.acquire import Fetched, acquire, throttle_limit
 from kraft_wire.broker.share_fetch.log_batches import LogBatch
 from kraft_wire.broker.share_fetch.record_state import (
     ACKNOWLEDGED,
     ACQUIRED,
     ARCHIVED,
     AVAILABLE,
+    FINAL_STATES,
+    TRANSITIONS,
     DeliveryState,
     RecordState,
 )
@@ -45,6 +47,12 @@ def test_state_changes_as_the_table_allows_or_not_at_all(
     assert (record.state, record.member_id) == (state, "m")
 
 
+def test_table_has_what_is_allowed_and_what_archives() -> None:
+    steps = {(state, to) for state, after in TRANSITIONS.items() for to in after}
+    assert steps == ALLOWED | {(AVAILABLE, ARCHIVED)}
+    assert {ACKNOWLEDGED, ARCHIVED} == FINAL_STATES
+
+
 @pytest.mark.parametrize("to", DeliveryState)
 def test_nothing_changes_while_a_write_is_not_confirmed(to: DeliveryState) -> None:
     """`tryUpdateState`: a member may send several requests about the same records."""
@@ -65,6 +73,15 @@ def test_record_at_the_limit_of_deliveries_is_archived(count: int, state: Delive
     record = RecordState(ACQUIRED, count, "m")
     assert record.move(AVAILABLE, "", LIMIT)
     assert record.state is state
+
+
+@pytest.mark.parametrize(
+    ("limit", "deliveries"),
+    [(1, 2), (2, 2), (3, 2), (4, 2), (5, 3), (6, 3), (7, 4), (9, 5), (10, 5)],
+)
+def test_fewer_go_together_from_half_of_the_deliveries_on(limit: int, deliveries: int) -> None:
+    """`throttleRecordsDeliveryLimit`: half of the limit rounded up, at least 2."""
+    assert throttle_limit(limit) == deliveries
 
 
 def test_what_was_read_below_the_start_is_not_acquired() -> None:

@@ -82,6 +82,47 @@ STORIES = {
         time 31000
             write 5 3 0 0 1-1:0x1 | 0 2 complete 0 next 0 free | [ 0:0x1 1:0x1 2:0x1 ]
     """,
+    "what is below the log's start is archived when its lock ends": """
+        begin 200 10 20000 0 -
+            load 0 | 0 0 complete 0 next 0 free |
+        acquire a 0 500 500 0 0-3 -
+            acquired 4 0-3:1 | 0 3 complete 0 next 4 free | 0-3:1x1a
+        start 2
+            | 2 3 complete 0 next 4 free | 0-3:1x1a
+        time 21000
+            write 5 3 2 0 0-0:4x1,1-1:4x1,2-2:0x1,3-3:0x1 | 2 3 complete 0 next 2 free |
+            [ 0:4x1 1:4x1 2:0x1 3:0x1 ]
+    """,
+    "what is below the log's start is archived when its member goes": """
+        begin 200 10 20000 0 -
+            load 0 | 0 0 complete 0 next 0 free |
+        acquire a 0 500 500 0 0-3 -
+            acquired 4 0-3:1 | 0 3 complete 0 next 4 free | 0-3:1x1a
+        start 2
+            | 2 3 complete 0 next 4 free | 0-3:1x1a
+        release 1 b
+            1 0 | 2 3 complete 0 next 4 free | 0-3:1x1a
+        release 2 a
+            write 5 3 2 0 0-0:4x1,1-1:4x1,2-2:0x1,3-3:0x1 | 2 3 complete 0 next 4 free |
+            [ 0:4x1* 1:4x1* 2:0x1* 3:0x1* ]
+        written 0
+            2 0 | 2 3 complete 0 next 2 free | [ 0:4x1 1:4x1 2:0x1 3:0x1 ]
+    """,
+    "a batch that begins at the start stays whole": """
+        begin 200 10 20000 0 -
+            load 0 | 0 0 complete 0 next 0 free |
+        acquire a 0 2 500 0 0-1,2-3 -
+            acquired 4 0-1:1,2-3:1 | 0 3 complete 0 next 4 free | 0-1:1x1a 2-3:1x1a
+        start 2
+            | 2 3 complete 0 next 4 free | 0-1:1x1a 2-3:1x1a
+        release 1 a
+            write 5 3 2 0 0-1:4x1,2-3:0x1 | 2 3 complete 0 next 4 free | 0-1:4x1* 2-3:0x1*
+        written 16
+            1 15 null | 2 3 complete 0 next 4 free | 0-1:1x1a 2-3:1x1a
+        time 21000
+            write 5 3 2 0 0-1:4x1; write 5 3 2 0 2-3:0x1 | 2 3 complete 0 next 2 free |
+            0-1:4x1 2-3:0x1
+    """,
 }
 """By what they show: a line, and the answer to it, which may take several lines."""
 
