@@ -388,7 +388,11 @@ def test_an_empty_streams_group_becomes_a_classic_one_and_the_other_way_round() 
     given = harness.send(join, 9).response
     assert given.error_code == ErrorCode.MEMBER_ID_REQUIRED
     harness.advance(10_000)
+    (classic_key, value), *_ = reversed(harness.store.records())
+    assert value is not None
+    written = len(harness.store.records())
     assert send(harness, joining(member_id="b")).response.member_epoch == 2
+    assert harness.store.records()[written] == (classic_key, None)
     assert group_in(harness).members.get("b") is not None
     harness.advance(SESSION_MS - 1)
     assert "b" in group_in(harness).members
