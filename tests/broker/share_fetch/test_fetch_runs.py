@@ -11,9 +11,13 @@ from kraft_wire.broker.share_fetch.log_batches import size_of
 from kraft_wire.broker.share_fetch.session import SessionPartition
 from kraft_wire.broker.share_fetch.share_fetch_run import Results, ShareFetchRun, split_bytes
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.share_fetch import ShareFetchRequest, ShareFetchResponse
+from kraft_wire.wire.generated.share_fetch import (
+    NodeEndpoint,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
 from tests.broker.replication.leading import TOPIC
-from tests.broker.share_fetch.sharing import GROUP, MEMBER, TOPIC_ID, Sharing
+from tests.broker.share_fetch.sharing import GROUP, MEMBER, TOPIC_ID, Sharing, key_of
 from tests.broker.small_broker import partition_image
 
 WALL_MS = 77_000
@@ -197,3 +201,60 @@ def test_quota_counts_the_answer_with_its_length_but_without_acknowledgements() 
         measured = ShareFetchResponse(responses=topics)
         sizes = map(size_of, measured.encode_parts(2))
         assert quota.measured.pop() == (4 + sum(sizes), sharing.now_ms)
+
+
+def test_group_without_sessions_takes_no_other_group_along() -> None:
+    sharing = Sharing()
+    sharing.persister.start(key_of(0, "other"), 0)
+    sharing.ask(0, 0, connection=77)
+    sharing.ask(0, 0, group="other", connection=78)
+    sharing.broker.connection_closed(77)
+    sharing.pass_time(1)
+    assert [each.key for each in sharing.shares] == [key_of(0, "other")]
+
+
+def test_share_partition_stays_as_long_as_this_broker_leads_and_reads_it() -> None:
+    sharing = Sharing(partition_image(0, replicas=(1, 2)), partition_image(1))
+    sharing.ask(0, 0, 1)
+    before = list(sharing.shares)
+    sharing.change(0, isr=(1,))
+    assert list(sharing.shares) == before
+    sharing.change(0, leader=2, leader_epoch=1)
+    assert list(sharing.shares) == before[1:]
+    sharing.partition(1).offline = True
+    assert sharing.ask(0, 1).parts[1].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert list(sharing.shares) == []
+
+
+def test_result_of_an_acknowledgement_is_beside_its_partition_only() -> None:
+    sharing = Sharing(partition_image(0), partition_image(1))
+    sharing.produce()
+    sharing.ask(0, 0, 1)
+    sharing.produce(number=1)
+    answer = sharing.ask(1, acknowledges={0: [(7, 7, [1])]})
+    errors = {number: data.acknowledge_error_code for number, data in answer.parts.items()}
+    assert errors == {0: ErrorCode.INVALID_REQUEST, 1: ErrorCode.NONE}
+    assert answer.acquired(1) == [(0, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("leader", "endpoints"),
+    [(2, [NodeEndpoint(node_id=2, host="host2", port=9002, rack=None)]), (7, [])],
+)
+def test_leader_is_named_with_its_whole_endpoint_if_that_is_known(
+    leader: int, endpoints: list[NodeEndpoint]
+) -> None:
+    sharing = Sharing(partition_image(0, leader=leader, leader_epoch=5, replicas=(1, leader)))
+    answer = sharing.ask(0, 0)
+    named = answer.parts[0].current_leader
+    assert (named.leader_id, named.leader_epoch) == (leader, 5)
+    assert answer.response.node_endpoints == endpoints
+
+
+def test_duration_before_the_first_moment_of_the_clock_begins_with_its_first_record() -> None:
+    reset = {"share.auto.offset.reset": "by_duration:PT1H"}
+    sharing = Sharing(starts=-1, group_config=reset)
+    sharing.produce(time_ms=0)
+    sharing.produce(time_ms=5)
+    sharing.wall_ms = 9
+    assert sharing.ask(0, 0).acquired() == [(0, 1, 1)]

@@ -123,6 +123,48 @@ STORIES = {
             write 5 3 2 0 0-1:4x1; write 5 3 2 0 2-3:0x1 | 2 3 complete 0 next 2 free |
             0-1:4x1 2-3:0x1
     """,
+    "the start follows that of the log": """
+        begin 200 10 20000 3 -
+            load 0 | 3 3 complete 0 next 3 free |
+        start 2
+            | 3 3 complete 0 next 3 free |
+        start 5
+            | 5 5 complete 0 next 5 free |
+        acquire a 0 500 500 5 5-6,7-8 -
+            acquired 4 5-8:1 | 5 8 complete 0 next 9 free | 5-8:1x1a
+        start 4
+            | 5 8 complete 0 next 9 free | 5-8:1x1a
+        acknowledge 1 a 6-6:2,8-8:1
+            write 5 3 5 1 6-6:0x1,8-8:2x1 | 5 8 complete 1 next 9 free |
+            [ 5:1x1a 6:0x1* 7:1x1a 8:2x1* ]
+        written 0
+            1 0 | 5 8 complete 1 next 6 free | [ 5:1x1a 6:0x1 7:1x1a 8:2x1 ]
+        start 6
+            | 6 8 complete 1 next 6 free | [ 5:1x1a 6:0x1 7:1x1a 8:2x1 ]
+        start 7
+            | 7 8 complete 1 next 9 free | [ 5:1x1a 6:4x1 7:1x1a 8:2x1 ]
+        start 20
+            | 20 20 complete 0 next 20 free | [ 5:1x1a 6:4x1 7:1x1a 8:2x1 ]
+        time 21000
+            write 5 3 20 0 5-5:4x1; write 5 3 20 0 7-7:4x1 | 20 20 complete 0 next 20 free |
+            [ 5:4x1 6:4x1 7:4x1 8:2x1 ]
+    """,
+    "what was delivered often goes alone, in halves": """
+        begin 200 4 20000 0 0-1:0x1,2-3:0x2
+            load 0 | 0 3 complete 0 next 0 free | 0-1:0x1 2-3:0x2
+        acquire a 0 500 500 0 0-1,2-3,4-5 -
+            acquired 2 0-1:2 | 0 3 complete 0 next 2 free | 0-1:1x2a 2-3:0x2
+        acquire a 0 500 500 2 2-3,4-5 -
+            acquired 1 2-2:3 | 0 3 complete 0 next 3 free | 0-1:1x2a [ 2:1x3a 3:0x2 ]
+        acquire a 0 500 500 3 2-3,4-5 -
+            acquired 1 3-3:3 | 0 3 complete 0 next 4 free | 0-1:1x2a [ 2:1x3a 3:1x3a ]
+    """,
+    "a gap is fetched up to the next stored batch, whole": """
+        begin 200 10 20000 0 0-1:0x1,5-6:0x1
+            load 0 | 0 6 complete 0 next 0 free | 0-1:0x1 5-6:0x1
+        acquire a 0 500 3 0 0-6 -
+            acquired 5 0-1:2,2-4:1 | 0 6 complete 0 next 5 free | 0-1:1x2a 2-4:1x1a 5-6:0x1
+    """,
 }
 """By what they show: a line, and the answer to it, which may take several lines."""
 
@@ -149,3 +191,14 @@ def test_story_has_its_answers(name: str) -> None:
     for line, answer in lines_of(STORIES[name]):
         told.tell(line)
         assert told.answers[-1].strip() == answer, line
+
+
+def test_start_does_not_move_over_final_records_behind_others() -> None:
+    """Also where the start itself is at a final one, because that of the log has moved."""
+    told = Told()
+    name = "the start follows that of the log"
+    for line, _ in lines_of(STORIES[name])[:-2]:
+        told.tell(line)
+    told.tell("start 8")
+    assert told.partition.advance_start() is False
+    assert (told.partition.start_offset, len(told.partition.in_flight)) == (8, 1)

@@ -125,6 +125,30 @@ def test_three_errors_are_shown_and_the_others_counted() -> None:
     assert detail == f"{MISSING}; Creation failed: a (1), b (2), c (3) and 2 more."
 
 
+@pytest.mark.parametrize(("names", "more"), [("abc", ""), ("abcd", " and 1 more")])
+def test_others_are_counted_where_there_are_some(names: str, more: str) -> None:
+    beats = Heartbeats()
+    beats.beat(*names)
+    beats.answer(0, 0, **dict.fromkeys(names, "no"))
+    ((_, detail),) = beats.beat(*names)
+    assert detail == f"{MISSING}; Creation failed: a (no), b (no), c (no){more}."
+
+
+def test_errors_are_told_to_members_that_lack_topics_only() -> None:
+    beats = Heartbeats()
+    beats.beat("a")
+    beats.answer(0, 0, a="no")
+    assert beats.beat("a", status=GroupStatus.ASSIGNMENT_DELAYED) == [(5, MISSING)]
+
+
+def test_an_answer_that_comes_late_is_an_answer_too() -> None:
+    beats = Heartbeats()
+    beats.beat("a")
+    beats.beat("a", now_ms=60_000)
+    beats.answer(0, 60_001, a="no")
+    assert beats.beat("a", now_ms=60_002) == [(3, f"{MISSING}; Creation failed: a (no).")]
+
+
 def test_a_controller_that_does_not_answer_counts_as_an_error_after_a_minute() -> None:
     beats = Heartbeats()
     beats.beat("a")

@@ -11,7 +11,10 @@ from kraft_wire.broker.groups.streams.assigned_tasks import (
     AssignedTasks,
     active_tasks,
 )
-from kraft_wire.broker.groups.streams.offset_checks import check_streams_commit
+from kraft_wire.broker.groups.streams.offset_checks import (
+    check_streams_commit,
+    check_streams_fetch,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
@@ -163,3 +166,24 @@ def test_tasks_without_an_epoch_each_have_that_of_the_member() -> None:
         "3": {1: 8},
     }
     assert NOTHING_ASSIGNED.active == active_tasks([], 8)
+
+
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "error"),
+    [
+        (None, -1, OK),
+        (None, 0, UNKNOWN),
+        (None, MEMBER_EPOCH, UNKNOWN),
+        ("", -1, UNKNOWN),
+        ("another", MEMBER_EPOCH, UNKNOWN),
+        ("member", -1, STALE),
+        ("member", MEMBER_EPOCH - 1, STALE),
+        ("member", MEMBER_EPOCH, OK),
+        ("member", MEMBER_EPOCH + 1, STALE),
+    ],
+)
+def test_fetch_of_offsets_needs_no_member_or_its_present_epoch(
+    member_id: str | None, epoch: int, error: ErrorCode
+) -> None:
+    """`StreamsGroup.validateOffsetFetch`."""
+    assert check_streams_fetch(group_in(with_member()), member_id, epoch) == error
