@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.broker.coordination.log import CoordinatorRecord
-from kraft_wire.broker.coordination.record_codec import read_struct, record_type, value_version
 from kraft_wire.broker.groups.streams.assigned_tasks import AssignedTasks
 from kraft_wire.broker.groups.streams.member import MemberState, StreamsMember, UserEndpoint
 from kraft_wire.broker.groups.streams.records import (
@@ -21,35 +19,12 @@ from kraft_wire.broker.groups.streams.records import (
     topology_record,
 )
 from kraft_wire.broker.groups.streams.tasks import TasksTuple
-from kraft_wire.wire.generated.registry import message_class
 from kraft_wire.wire.generated.streams_group_topology_value import (
     StreamsGroupTopologyValue,
     Subtopology,
 )
 from kraft_wire.wire.json_form import message_to_json
-
-KINDS = {
-    17: "StreamsGroupMetadata",
-    19: "StreamsGroupMemberMetadata",
-    20: "StreamsGroupTargetAssignmentMetadata",
-    21: "StreamsGroupTargetAssignmentMember",
-    22: "StreamsGroupCurrentMemberAssignment",
-    23: "StreamsGroupTopology",
-}
-"""The record types of `CoordinatorRecordType`."""
-GROUP = {"groupId": "group"}
-MEMBER = {"groupId": "group", "memberId": "m"}
-
-
-def read(record: CoordinatorRecord) -> tuple[str, Any, Any]:
-    """The kind of a record, its key, and its value of version 0."""
-    kind = KINDS[record_type(record.key)]
-    key = message_to_json(read_struct(message_class(f"{kind}Key"), record.key), 0)
-    if record.value is None:
-        return kind, key, None
-    assert value_version(record.value) == 0
-    value = read_struct(message_class(f"{kind}Value"), record.value)
-    return kind, key, message_to_json(value, 0)
+from tests.broker.groups.read_records import GROUP, MEMBER, keys_of, read_record, removed
 
 
 def tasks(subtopology_id: str, *partitions: int) -> dict[str, Any]:
@@ -74,7 +49,7 @@ def test_member_is_written_with_all_that_it_is(endpoint: dict[str, Any] | None) 
         user_endpoint=None if endpoint is None else UserEndpoint(**endpoint),
         client_tags={"b": "2", "a": "1"},
     )
-    assert read(member_record("group", member)) == (
+    assert read_record(member_record("group", member)) == (
         "StreamsGroupMemberMetadata",
         MEMBER,
         {
@@ -92,7 +67,7 @@ def test_member_is_written_with_all_that_it_is(endpoint: dict[str, Any] | None) 
 
 
 def test_epochs_and_topology_are_records_of_the_group() -> None:
-    assert read(epoch_record("group", 5, 77, 3, {"b": "2", "a": "1"})) == (
+    assert read_record(epoch_record("group", 5, 77, 3, {"b": "2", "a": "1"})) == (
         "StreamsGroupMetadata",
         GROUP,
         {
@@ -102,13 +77,13 @@ def test_epochs_and_topology_are_records_of_the_group() -> None:
             "lastAssignmentConfigs": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}],
         },
     )
-    assert read(target_epoch_record("group", 6, 99)) == (
+    assert read_record(target_epoch_record("group", 6, 99)) == (
         "StreamsGroupTargetAssignmentMetadata",
         GROUP,
         {"assignmentEpoch": 6, "assignmentTimestamp": 99},
     )
     stored = StreamsGroupTopologyValue(epoch=2, subtopologies=[Subtopology(subtopology_id="0")])
-    assert read(topology_record("group", stored)) == (
+    assert read_record(topology_record("group", stored)) == (
         "StreamsGroupTopology",
         GROUP,
         message_to_json(stored, 0),
@@ -121,7 +96,7 @@ def test_tasks_are_written_by_subtopology_and_partition() -> None:
         {"c": frozenset({5, 4})},
         {"d": frozenset({7, 6})},
     )
-    assert read(target_record("group", "m", target)) == (
+    assert read_record(target_record("group", "m", target)) == (
         "StreamsGroupTargetAssignmentMember",
         MEMBER,
         {
@@ -145,7 +120,7 @@ def test_what_a_member_has_is_written_with_epochs_for_active_tasks() -> None:
             {"e": {1: 3}}, {"f": frozenset({2})}, {"h": frozenset({8}), "g": frozenset({7})}
         ),
     )
-    assert read(current_assignment_record("group", member)) == (
+    assert read_record(current_assignment_record("group", member)) == (
         "StreamsGroupCurrentMemberAssignment",
         MEMBER,
         {
@@ -169,15 +144,15 @@ def test_tombstones_come_in_the_order_that_a_load_needs() -> None:
         "StreamsGroupTargetAssignmentMember",
         "StreamsGroupMemberMetadata",
     )
-    assert [read(each) for each in member_tombstones("group", "m")] == [
-        (kind, MEMBER, None) for kind in (current_, target, metadata)
+    assert [read_record(each) for each in member_tombstones("group", "m")] == [
+        removed(kind, MEMBER) for kind in (current_, target, metadata)
     ]
-    members = [{"groupId": "group", "memberId": each} for each in ("m2", "m1")]
-    assert [read(each) for each in group_tombstones("group", ["m2", "m1"])] == [
-        *((current_, each, None) for each in members),
-        *((target, each, None) for each in members),
-        ("StreamsGroupTargetAssignmentMetadata", GROUP, None),
-        *((metadata, each, None) for each in members),
-        ("StreamsGroupMetadata", GROUP, None),
-        ("StreamsGroupTopology", GROUP, None),
+    members = keys_of("m2", "m1")
+    assert [read_record(each) for each in group_tombstones("group", ["m2", "m1"])] == [
+        *(removed(current_, each) for each in members),
+        *(removed(target, each) for each in members),
+        removed("StreamsGroupTargetAssignmentMetadata"),
+        *(removed(metadata, each) for each in members),
+        removed("StreamsGroupMetadata"),
+        removed("StreamsGroupTopology"),
     ]
