@@ -142,7 +142,6 @@ class RecordState:
         elif self.lock is not None and self.lock.has_ended:
             is_worn_out = self.delivery_count >= before.delivery_count_limit
             self.state = ARCHIVED if is_worn_out else AVAILABLE
-            self.member_id = NO_MEMBER
             self.unlock()
         else:
             self.state, self.member_id = before.state, before.member_id

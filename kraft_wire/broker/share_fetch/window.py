@@ -191,10 +191,6 @@ class Window:
         """
         if log_start_offset <= self.start_offset:
             return
-        if not self.in_flight:
-            self.start_offset = self.end_offset = log_start_offset
-            self.delivery_complete_count = 0
-            return
         removed_count = self._final_count_below(log_start_offset)
         self.archive(self.in_flight, self.start_offset, log_start_offset - 1, AVAILABLE)
         self.start_offset = log_start_offset
@@ -249,6 +245,4 @@ class Window:
                 if each.state is state:
                     each.archive()
                     count += 1
-        if count and state is AVAILABLE:
-            self.find_next = True
         return count
