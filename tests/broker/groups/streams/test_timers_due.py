@@ -10,7 +10,12 @@ from kraft_wire.broker.groups.streams.timers import StreamsTimer, StreamsTimerKi
 from tests.broker.groups.harness import Harness
 from tests.broker.groups.requests import Member
 from tests.broker.groups.test_offsets import loaded
-from tests.broker.groups.test_streams_group_heartbeat import group_in, streaming
+from tests.broker.groups.test_streams_group_heartbeat import (
+    group_in,
+    send,
+    staying,
+    streaming,
+)
 
 
 def due(harness: Harness, kind: StreamsTimerKind, group_id: str, member_id: str) -> None:
@@ -46,3 +51,18 @@ def test_time_to_give_tasks_back_ends_for_the_epoch_in_which_it_began() -> None:
     group.revocation_epochs["member"] = epoch
     due(harness, StreamsTimerKind.REBALANCE, "group", "member")
     assert group_in(harness).is_empty
+
+
+def test_member_that_left_has_no_deadlines() -> None:
+    harness = streaming("a", "b")
+    timers = loaded(harness).timers
+    for kind in (StreamsTimerKind.SESSION, StreamsTimerKind.REBALANCE):
+        timers.schedule(StreamsTimer(kind, "group", "a"), harness.now_ms + 1_000)
+    assert send(harness, staying(-1, member_id="a")).error == 0
+    left = [
+        (kind, member)
+        for kind in StreamsTimerKind
+        for member in "ab"
+        if StreamsTimer(kind, "group", member) in timers
+    ]
+    assert left == [(StreamsTimerKind.SESSION, "b")]
