@@ -165,6 +165,29 @@ STORIES = {
         acquire a 0 500 3 0 0-6 -
             acquired 5 0-1:2,2-4:1 | 0 6 complete 0 next 5 free | 0-1:1x2a 2-4:1x1a 5-6:0x1
     """,
+    "without room only what is in flight is acquired": """
+        begin 4 10 20000 0 -
+            load 0 | 0 0 complete 0 next 0 free |
+        acquire a 0 500 500 0 0-3 -
+            acquired 4 0-3:1 | 0 3 complete 0 next 4 full | 0-3:1x1a
+        acquire b 0 500 500 4 4-7 -
+            acquired 0  | 0 3 complete 0 next 4 full | 0-3:1x1a
+        acknowledge 1 a 2-3:2
+            write 5 3 0 0 2-2:0x1,3-3:0x1 | 0 3 complete 0 next 4 full |
+            [ 0:1x1a 1:1x1a 2:0x1* 3:0x1* ]
+        written 0
+            1 0 | 0 3 complete 0 next 2 free | [ 0:1x1a 1:1x1a 2:0x1 3:0x1 ]
+        acquire b 1 500 500 2 0-3,4-7 -
+            acquired 2 2-3:2 | 0 3 complete 0 next 4 full | [ 0:1x1a 1:1x1a 2:1x2b 3:1x2b ]
+        acknowledge 2 a 0-0:1
+            write 5 3 0 1 0-0:2x1 | 0 3 complete 1 next 4 full |
+            [ 0:2x1* 1:1x1a 2:1x2b 3:1x2b ]
+        written 0
+            2 0 | 1 3 complete 0 next 4 free | [ 0:2x1 1:1x1a 2:1x2b 3:1x2b ]
+        acquire b 1 500 500 4 4-7 -
+            acquired 1 4-4:1 | 1 7 complete 0 next 5 free |
+            [ 0:2x1 1:1x1a 2:1x2b 3:1x2b ] [ 4:1x1b 5:0x0 6:0x0 7:0x0 ]
+    """,
 }
 """By what they show: a line, and the answer to it, which may take several lines."""
 
