@@ -20,6 +20,7 @@ from kraft_wire.storage.files import FileSystem
 __all__ = ["LeaderEpochs"]
 
 FILE_NAME = "leader-epoch-checkpoint"
+_START = Offset(0)
 
 
 class LeaderEpochs:
@@ -116,7 +117,7 @@ class LeaderEpochs:
         return self._epochs[found] if found >= 0 else None
 
     def end_offset_for_epoch(
-        self, epoch: LeaderEpoch, log_end_offset: Offset, log_start_offset: Offset = Offset(0)
+        self, epoch: LeaderEpoch, log_end_offset: Offset, log_start_offset: Offset = _START
     ) -> OffsetAndEpoch:
         """Return the largest known epoch that is at most `epoch`, with its end (exclusive).
 

@@ -244,9 +244,10 @@ def test_result_of_an_acknowledgement_is_beside_its_partition_only() -> None:
 def test_leader_is_named_with_its_whole_endpoint_if_that_is_known(
     leader: int, endpoints: list[NodeEndpoint]
 ) -> None:
-    sharing = Sharing(partition_image(0, leader=leader, leader_epoch=5, replicas=(1, leader)))
-    answer = sharing.ask(0, 0)
-    named = answer.parts[0].current_leader
+    led = partition_image(1, leader=leader, leader_epoch=5, replicas=(1, leader))
+    sharing = Sharing(partition_image(0), led)
+    answer = sharing.ask(0, 0, 1)
+    named = answer.parts[1].current_leader
     assert (named.leader_id, named.leader_epoch) == (leader, 5)
     assert answer.response.node_endpoints == endpoints
 
