@@ -106,6 +106,10 @@ class _Walk:
                 return True
             case ast.Expr(value=ast.Constant()) | ast.If(test=ast.Name(id="TYPE_CHECKING")):
                 return True
+            case ast.AnnAssign(annotation=ast.Name(id="TypeAlias")):
+                return True
+            case ast.Assign(value=ast.Call(func=ast.Name(id="TypeVar" | "NewType" | "ParamSpec"))):
+                return True
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 return name in _JUDGED_BY_CHECK
             case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
