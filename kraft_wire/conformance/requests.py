@@ -52,6 +52,7 @@ __all__ = [
     "list_offsets",
     "produce",
     "produce_partition",
+    "with_byte",
     "written",
 ]
 
@@ -103,6 +104,13 @@ def checksummed(records: bytearray) -> bytes:
     """Return a batch that was changed, with the checksum of what it is now."""
     struct.pack_into(">I", records, _CRC_AT, crc32c(bytes(records[_CHECKED_FROM:])))
     return bytes(records)
+
+
+def with_byte(records: bytes, at: int, value: int) -> bytes:
+    """Return a batch with another byte at a position, and the checksum of the result."""
+    changed = bytearray(records)
+    changed[at] = value
+    return checksummed(changed)
 
 
 def produce(
