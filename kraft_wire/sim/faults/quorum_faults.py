@@ -420,9 +420,14 @@ class QuorumFaults:
         return True
 
     def _send_double(self, connection: SimConnection, frame: bytes, request: VoteRequest) -> None:
-        """Ask for the same vote again: the candidate's id, another directory."""
+        """Ask for the same vote again: the candidate's id, another directory.
+
+        A double's own request is not repeated: at a node that pauses, they would be hundreds.
+        """
         asked = request.topics[0].partitions[0] if request.topics else None
         if self._doubles == 0 or self.is_over or asked is None or asked.pre_vote:
+            return
+        if connection.dialling.place <= HOSTILE_CLIENTS:
             return
         self._doubles -= 1
         self._hostile += 1
