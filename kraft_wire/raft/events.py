@@ -141,7 +141,7 @@ class VersionUpgradeRequested:
     ticket: object
     level: int
     leader_epoch: int
-    validate_only: bool = False
+    validate_only: bool
 
 
 @frozen

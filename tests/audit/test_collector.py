@@ -23,6 +23,7 @@ from kraft_wire.audit.collector import (
     run_audit,
 )
 from kraft_wire.audit.collector.reading import read_indexes, read_replica
+from kraft_wire.audit.collector.run import _pack_bytes
 from kraft_wire.columnar.segments import list_partitions
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
@@ -520,3 +521,22 @@ def test_ledger_of_the_metadata_log_shows_a_loss_on_all_nodes(
         log.write_bytes(log.read_bytes()[: sum(each.size_bytes for each in kept)])
     (found,) = audit(nodes, ledger=ledger).findings
     assert (found.check, found.severity) == ("acknowledged", "error")
+
+
+@pytest.mark.parametrize(
+    ("size_mib", "processes", "pack_mib"),
+    [
+        (0, 4, 8),
+        (64, 1, 8),
+        (72, 1, 9),
+        (72, 2, 8),
+        (2_048, 1, 256),
+        (2_056, 1, 256),
+        (4_096, 4, 128),
+    ],
+)
+def test_task_reads_an_eighth_of_a_process_s_share(
+    size_mib: int, processes: int, pack_mib: int
+) -> None:
+    """But at least 8 MiB, and at most 256."""
+    assert _pack_bytes(size_mib << 20, processes) == pack_mib << 20

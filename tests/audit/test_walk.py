@@ -120,6 +120,14 @@ def test_batch_beyond_those_that_follow_it_stands_alone(offset: int) -> None:
     assert 1 not in walk.sound.tolist() or 3 not in walk.sound.tolist()
 
 
+def test_batch_that_others_follow_up_to_its_own_end_stands_alone() -> None:
+    walk = walked((0, 1), (9, 9), (3, 4), (9, 10), compacted=True)
+    assert found(walk) == ([(1, 2, 3)], [0, 2, 3], 11)
+    behind = walked((0, 1), (9, 9), (3, 4), (10, 11), compacted=True)
+    assert found(behind) != found(walk)
+    assert found(behind)[1] == [0, 1, 3]
+
+
 def test_compacted_batch_whose_base_is_too_large_is_named() -> None:
     walk = walked((0, 1), (20, 21), (4, 5), (8, 9), compacted=True)
     assert found(walk) == ([(1, 2, 4)], [0, 2, 3], 10)

@@ -86,6 +86,20 @@ def test_a_length_out_of_bounds_is_refused_before_memory_is_taken(
     assert framing.room_bytes == 0
 
 
+@pytest.mark.parametrize(
+    ("size", "api_key", "allowed"),
+    [(5_000_001, b"\0\0", 5_000_000), (100_001, b"\0\3", 100_000), (5_000_001, b"", 5_000_000)],
+)
+def test_too_large_a_frame_is_told_with_its_length_and_the_largest(
+    size: int, api_key: bytes, allowed: int
+) -> None:
+    framing = Framing(LIMITS)
+    framing.feed(memoryview(struct.pack(">i", size) + api_key))
+    details = (("declared", size), ("allowed", allowed))
+    wanted = Rejection("frame_too_large", field="length", byte=0, details=details)
+    assert framing.next_frame() == wanted
+
+
 def test_the_largest_size_waits_for_the_api_key_that_may_use_it() -> None:
     framing = Framing(LIMITS)
     framing.feed(memoryview(struct.pack(">i", 4_000_000)))

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from kraft_wire.node.limits import ListenerLimits
-from kraft_wire.node.outputs import Buffers
+from kraft_wire.node.outputs import Buffers, Mute
 from kraft_wire.node.quotas.connection_quotas import Refusal
 from kraft_wire.server.accepting import Acceptor
 from kraft_wire.server.connection import Connection
@@ -125,6 +125,16 @@ def test_stop_closes_answered_connections_and_waits_for_others() -> None:
     assert played.host.close_idle() == 2
     assert [each.is_closed for each in (idle, asked, unsent, muted)] == [True, False, False, True]
     assert (asked.is_last_answer, unsent.is_last_answer) == (True, True)
+
+
+def test_throttled_client_was_last_active_when_its_throttling_began_and_ended() -> None:
+    played = Played()
+    connection = played.connect(7)
+    for is_muted, now_ms in ((True, 2_000), (False, 9_000)):
+        played.time_ms = now_ms
+        played.node.outputs = [Mute(connection.peer.connection_id, is_muted=is_muted)]
+        played.host.settle_all()
+        assert (connection.is_muted, connection.last_active_ms) == (is_muted, now_ms)
 
 
 class Accepting:

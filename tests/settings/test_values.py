@@ -75,6 +75,11 @@ def test_text_of_a_topic_key_is_parsed_as_kafka_does(
         ),
         (
             TOPIC_KEYS["cleanup.policy"],
+            "shrink,,delete",
+            "Configuration 'cleanup.policy' values must not be empty.",
+        ),
+        (
+            TOPIC_KEYS["cleanup.policy"],
             "delete, shrink",
             "Invalid value shrink for configuration cleanup.policy: "
             "String must be one of: compact, delete",

@@ -250,9 +250,12 @@ def test_offsets_of_damage_are_told_as_far_as_they_are_known(
     assert _said(first, last) == text
 
 
-def test_file_that_is_gone_is_data_loss_or_left_out(log: Path) -> None:
+@pytest.mark.parametrize(
+    "more", [{}, {"isolationLevel": "read_committed", "includeHeaders": "true"}]
+)
+def test_file_that_is_gone_is_data_loss_or_left_out(log: Path, more: dict[str, str]) -> None:
     segment(log, 3).unlink()
-    options = parse_log_options({"path": str(log)})
+    options = parse_log_options({"path": str(log), **more})
     (task,) = plan_view(OsFileSystem(), options, 1)
     assert isinstance(task, ViewTask)
     segment(log, 0).rename(log / "kept")
@@ -262,7 +265,7 @@ def test_file_that_is_gone_is_data_loss_or_left_out(log: Path) -> None:
         f"{segment(log, 0)} was deleted after the query was planned, and its records are lost;"
         " set failOnDataLoss to false to continue without them"
     )
-    loose = parse_log_options({"path": str(log), "failOnDataLoss": "false"})
+    loose = parse_log_options({"path": str(log), "failOnDataLoss": "false", **more})
     rows = [
         row["offset"]
         for batch in read_task(OsFileSystem(), task, loose, view_schema(loose))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,8 +31,10 @@ print("own", file=sys.stderr)
 def standard_error(in_start: str) -> list[str]:
     """Return what a process wrote whose start ran `in_start` after its child was up."""
     code = START.format(in_start=in_start)
+    environment = {**os.environ, "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, "-c", code]
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+        command, capture_output=True, text=True, timeout=120, check=False, env=environment
     )
     return done.stderr.splitlines()
 
@@ -45,6 +48,11 @@ def test_start_shows_errors_only_and_later_lines_at_once() -> None:
 def test_lines_that_nobody_has_read_when_the_start_ends_are_part_of_it() -> None:
     late = "sys.setswitchinterval(100); os.write(2, b'WARN chatter\\n' * 2_000)"
     lines = standard_error(late)
+    assert sorted(lines) == ["1 ERROR bad", "later", "own"]
+
+
+def test_half_a_line_that_python_still_holds_when_the_start_ends_is_part_of_it() -> None:
+    lines = standard_error("sys.stderr.write('WARN half')")
     assert sorted(lines) == ["1 ERROR bad", "later", "own"]
 
 

@@ -24,7 +24,9 @@ def test_states_are_intervals_and_a_tombstone_ends_the_last(tmp_path: Path) -> N
     options = parse_log_options({"path": str(tmp_path), "view": "metadata"})
     (logs,) = topic_logs(fs, options, "__transaction_state").values()
     rows = list(transaction_rows(fs, logs, None))
-    assert pa.Table.from_pylist(rows, schema=TABLE_SCHEMAS["transactions"]).num_rows == 3
+    schema = TABLE_SCHEMAS["transactions"]
+    assert [{*row, "clusterId"} for row in rows] == [set(schema.names)] * 3
+    assert pa.Table.from_pylist(rows, schema=schema).num_rows == 3
     shown = [(r["transactionalId"], r["state"], r["fromOffset"], r["untilOffset"]) for r in rows]
     assert shown == [
         ("a", "Ongoing", 1, 2),

@@ -353,6 +353,8 @@ def test_links_use_the_exchanged_stores_too(authority: Authority) -> None:
     kept = dialled["TLS"]
     nowhere = replace(tls, key_store=Store("/nowhere.pem"))
     assert "No such file" in str(exchange.exchange("TLS", nowhere, is_start=True))
+    bare = replace(tls, key_store=Store(str(authority.signed("linked").key)))
+    assert exchange.exchange("TLS", bare, is_start=True) == "the key store has no certificate"
     assert (dialled["TLS"], served) == (kept, [tls])
 
 

@@ -253,6 +253,12 @@ class _Gathering:
     left: int = 0
 
 
+def _pack_bytes(size_bytes: int, processes: int) -> int:
+    """Return how much one task is to read: a share of all, neither too small nor too large."""
+    share = size_bytes // (processes * _PACKS_PER_PROCESS)
+    return min(max(share, _PACK_BYTES_MIN), _PACK_BYTES_MAX)
+
+
 class _Pool:
     """The processes and their tasks in progress."""
 
@@ -267,8 +273,7 @@ class _Pool:
         self._checks = tuple(checks)
         self._processes = processes
         self._progress = progress
-        share = plan.size_bytes // (processes * _PACKS_PER_PROCESS)
-        self._pack_bytes = min(max(share, _PACK_BYTES_MIN), _PACK_BYTES_MAX)
+        self._pack_bytes = _pack_bytes(plan.size_bytes, processes)
         self._outcome = TaskResult()
         self._under_way: dict[Future[Any], Callable[[Any], None]] = {}
 

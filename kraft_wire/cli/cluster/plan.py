@@ -94,7 +94,7 @@ def found_or_made(files: ClusterFiles, options: UpOptions) -> ClusterState:
 def _check_place(files: ClusterFiles) -> None:
     """Refuse a directory that a list of directories cannot hold: Kafka splits it at commas."""
     path = str(files.directory)
-    if "," in path or any("\ud800" <= each <= "\udfff" for each in path):
+    if "," in path or any("\udc80" <= each <= "\udcff" for each in path):
         raise CannotRun(f"--dir {path!a}: a path in log.dirs must be text without commas")
 
 

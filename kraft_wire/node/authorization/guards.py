@@ -150,7 +150,6 @@ class Guards(dict[int, Handle]):
     """The guarded handlers of the broker, and the checks of a controller's requests."""
 
     def __init__(self, authorizer: StandardAuthorizer, report: ReportEvent) -> None:
-        super().__init__()
         self._authorizer = authorizer
         self._audit = Audit(authorizer, report)
         self._guards: dict[tuple[int, ListenerType], Guard] = {}

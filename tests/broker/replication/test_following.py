@@ -27,7 +27,7 @@ from tests.broker.replication.followers import (
     content,
     data,
 )
-from tests.storage.making import batch_bytes
+from tests.storage.making import append, batch_bytes
 
 NAME = TopicPartition("t", 0)
 
@@ -227,18 +227,22 @@ def test_records_larger_than_a_segment_are_divided_between_segments() -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
 
 
-def test_records_that_fit_into_one_segment_are_not_divided() -> None:
+@pytest.mark.parametrize("start", [0, 1 << 31])
+def test_records_that_fit_into_one_segment_are_not_divided(start: int) -> None:
     """`UnifiedLog.append` of 4.3.1 makes room for all records of an answer at once."""
     follower = Follower()
-    log = follower.make(config={"segment.bytes": "1048576"}, batches=[batch_bytes(0, size=500_000)])
+    log = follower.make(config={"segment.bytes": "1048576"})
+    log.truncate_fully_and_start_at(Offset(start))
+    append(log, batch_bytes(start, size=500_000))
     follower.follow()
     follower.request()
-    first, second = batch_bytes(1, size=500_000, epoch=5), batch_bytes(2, size=548_000, epoch=5)
+    first = batch_bytes(start + 1, size=500_000, epoch=5)
+    second = batch_bytes(start + 2, size=548_000, epoch=5)
     spare = 1_048_576 - len(first + second)
-    exact = batch_bytes(2, size=548_000 + spare, epoch=5)
+    exact = batch_bytes(start + 2, size=548_000 + spare, epoch=5)
     assert len(first + exact) == 1_048_576
     follower.answer(data(first, exact))
-    assert [segment.base_offset for segment in log.segments] == [0, 1]
+    assert [segment.base_offset for segment in log.segments] == [start, start + 1]
 
 
 def test_gaps_wider_than_a_segment_are_written() -> None:

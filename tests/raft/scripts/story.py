@@ -211,7 +211,7 @@ class Player:
 
     def do_upgrade(self, node: str, level: str) -> None:
         epoch = self.host(node).quorum().quorum.epoch
-        event = VersionUpgradeRequested("upgrade", int(level), epoch)
+        event = VersionUpgradeRequested("upgrade", int(level), epoch, validate_only=False)
         self.cluster.take(int(node), event)
 
     def do_state(self) -> list[str]:
