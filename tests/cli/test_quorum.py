@@ -24,6 +24,7 @@ from kraft_wire.cli.quorum.views import replication_text, status_text
 from kraft_wire.client import BrokerConnectionError
 from kraft_wire.model import Uuid
 from kraft_wire.wire.frame import frame_prefix
+from kraft_wire.wire.generated import add_raft_voter
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from kraft_wire.wire.generated.api_versions import ApiVersion, ApiVersionsResponse
 from kraft_wire.wire.generated.describe_cluster import (
@@ -286,8 +287,22 @@ def test_follower_is_asked_for_the_leader_which_is_then_asked_first() -> None:
 
 
 def test_change_goes_to_the_leader_as_well() -> None:
-    with controller(leading) as leader, controller(following(leader)) as follower:
+    """With half a minute for the new voter to catch up."""
+    asked: list[Message] = []
+
+    def noting(request: Message) -> Message | None:
+        asked.append(request)
+        return leading(request)
+
+    with controller(noting) as leader, controller(following(leader)) as follower:
         admin(follower).add_voter(NewVoter(8, Uuid(b"d" * 16), (("CONTROLLER", "h", 1),)))
+    assert asked[-1] == AddRaftVoterRequest(
+        cluster_id=None,
+        timeout_ms=30_000,
+        voter_id=8,
+        voter_directory_id=Uuid(b"d" * 16),
+        listeners=[add_raft_voter.Listener(name="CONTROLLER", host="h", port=1)],
+    )
 
 
 def test_change_whose_answer_is_lost_is_not_asked_for_again() -> None:
