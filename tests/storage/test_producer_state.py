@@ -78,6 +78,8 @@ def test_sequences_wrap_after_the_largest_int32() -> None:
     assert verdict(states, LAST - 1, count=4) is DUPLICATE
     assert verdict(states, 2) is OK
     assert verdict(table(written(0, LAST)), 0) is OK
+    assert verdict(table(written(0, LAST)), 1) is OUT_OF_ORDER
+    assert verdict(table(written(0, LAST - 1)), 0) is OUT_OF_ORDER
 
 
 def test_epochs_fence_and_begin_at_sequence_zero() -> None:

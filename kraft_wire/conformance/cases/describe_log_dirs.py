@@ -106,8 +106,8 @@ def directories_are_not_cordoned(broker: Subject, version: int) -> None:
     Ask for one partition.
     """
     answer = _describe(broker, version, broker.topic().name, 0)
-    found = [each.is_cordoned for each in answer.results]
-    expect.true(len(found) > 0 and not any(found), "none is cordoned", found, "results")
+    found = {each.is_cordoned for each in answer.results}
+    expect.true(found == {False}, "none is cordoned", found, "results")
 
 
 @case("DescribeLogDirs", "KIP-113, DescribeLogDirs")
