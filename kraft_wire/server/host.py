@@ -211,7 +211,7 @@ class Host:
 
     def tick(self) -> None:
         """Call the node's `tick`."""
-        self._timer, self._timer_ms = None, -1
+        self._timer = None
         began = seconds()
         self.node.tick(self.now_ms(), self.wall_ms())
         self.settle_all()

@@ -38,7 +38,7 @@ from kraft_wire.wire.records.record import Record
 from tests.client.test_producing import no_time
 
 KEY = TopicPartition("t", 3)
-FAULTS = ["none", "lost", "moved", "closed", "left out"]
+FAULTS = ["none", "lost", "moved", "closed", "left out", "null"]
 
 
 class Leader(ClusterClient):
@@ -97,6 +97,8 @@ class Leader(ClusterClient):
             part.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         elif not self.start <= asked.fetch_offset <= self.end:
             part.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        elif fault == "null":
+            part.records = None
         else:
             there = [data for _, end, data in self.batches if end > asked.fetch_offset]
             whole = b"".join(there)[: max(asked.partition_max_bytes, len(there[0]) if there else 0)]
