@@ -129,6 +129,8 @@ def assert_headers_alike(data: bytes) -> None:
         assert columns.last_offset[row] == batch.last_offset
         if isinstance(batch, LegacyBatch):
             assert columns.base_offset[row] == batch.records()[0].offset
+            own = (columns.leader_epoch, columns.producer_id, columns.producer_epoch)
+            assert [each[row] for each in (*own, columns.base_sequence)] == [-1] * 4
             continue
         assert columns.base_offset[row] == batch.base_offset
         assert columns.count[row] == batch.records_count

@@ -48,7 +48,12 @@ def _with(heard: Received, path: str, value: object) -> Received:
 
 
 def judged(name: str, path: str, value: object) -> str:
-    """Run a case with another value in the last response of its API."""
+    """Return the verdict on another value in the last response of a case's API."""
+    return _judgment(name, path, value)[0]
+
+
+def _judgment(name: str, path: str, value: object) -> tuple[str, str]:
+    """Run a case with it; return the verdict, and what is said to be expected."""
     story = STORIES[name]
     number, at = _last(story, story.row.case.api_key)
     connections: list[Recording] = [list(kept) for kept in story.connections]
@@ -57,11 +62,11 @@ def judged(name: str, path: str, value: object) -> str:
     connections[number][at] = _with(heard, path, value)
     try:
         story.play_with(connections)
-    except Difference:
-        return DIFFERENT
-    except Mismatch:
-        return WRONG
-    return ACCEPTED
+    except Difference as problem:
+        return DIFFERENT, problem.expected
+    except Mismatch as problem:
+        return WRONG, problem.expected
+    return ACCEPTED, ""
 
 
 @pytest.mark.parametrize(
@@ -91,3 +96,15 @@ def judged(name: str, path: str, value: object) -> str:
 )
 def test_case_with_a_choice(name: str, path: str, value: object, verdict: str) -> None:
     assert judged(name, path, value) == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "judgment"),
+    [(2, (DIFFERENT, "0")), (1, (WRONG, "0 or 2"))],
+)
+def test_other_starts_of_a_share_partition_are_told_with_that_of_the_release(
+    value: int, judgment: tuple[str, str]
+) -> None:
+    name = "describe_share_group_offsets.accepted_records"
+    path = "groups[0].topics[0].partitions[0].start_offset"
+    assert _judgment(name, path, value) == judgment

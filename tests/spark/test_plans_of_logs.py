@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.columnar import PartitionFiles, SegmentFile
-from kraft_wire.model import TopicPartition
+from kraft_wire.model import StorageError, TopicPartition
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.spark import PipelineError, parse_log_options, read_task, read_view
 from kraft_wire.spark.kraftlog.log_walk import _said
@@ -26,6 +26,7 @@ from kraft_wire.spark.kraftlog.schemas import view_schema
 from kraft_wire.spark.kraftlog.views import ViewTask, plan_view
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
+from kraft_wire.storage.files import File
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import CLUSTER_ID, TOPIC_ID
@@ -248,6 +249,21 @@ def test_offsets_of_damage_are_told_as_far_as_they_are_known(
     first: int | None, last: int | None, text: str
 ) -> None:
     assert _said(first, last) == text
+
+
+@pytest.mark.parametrize("is_loss_an_error", ["true", "false"])
+def test_file_that_cannot_be_opened_is_an_error_whatever_is_lost(
+    log: Path, is_loss_an_error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: OsFileSystem, path: str) -> File:
+        raise StorageError("open", path, "Permission denied")
+
+    options = parse_log_options({"path": str(log), "failOnDataLoss": is_loss_an_error})
+    (task,) = plan_view(OsFileSystem(), options, 1)
+    assert isinstance(task, ViewTask)
+    monkeypatch.setattr(OsFileSystem, "open_for_reading", refused)
+    with pytest.raises(PipelineError, match=r"cannot be read: .*Permission denied"):
+        list(read_task(OsFileSystem(), task, options, view_schema(options)))
 
 
 @pytest.mark.parametrize(
