@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
     KafkaError,
+    KafkaException,
     Producer,
     TopicPartition,
 )
@@ -45,6 +47,11 @@ ROLLING = {"segment.bytes": "1048576", "retention.ms": "-1"}
 OWN = {"retention.ms": "8640000000001", "max.message.bytes": "777777", "min.insync.replicas": "1"}
 COMPACTED = {"cleanup.policy": "compact", "segment.ms": "3600001", "delete.retention.ms": "1"}
 OFFSETS_TOPIC = {"offsets.topic.num.partitions": "4"}
+PASSING = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+)
 
 Found = tuple[int, int, int, bytes | None, bytes | None, tuple[Any, ...]]
 
@@ -122,9 +129,23 @@ def commit(bootstrap: str, groups: Iterable[str], topics: Iterable[str], offset:
             for topic in topics
             for partition in range(PARTITIONS)
         ]
-        for place in consumer.commit(offsets=places, asynchronous=False):
-            assert place.error is None, place
+        wait_until(partial(has_committed, consumer, places), f"the commit of {group}")
         consumer.close()
+
+
+def has_committed(consumer: Consumer, places: list[TopicPartition]) -> bool:
+    """Commit; False where the broker does not coordinate the group yet, or no more.
+
+    librdkafka hands that on.
+    """
+    try:
+        done = consumer.commit(offsets=places, asynchronous=False)
+    except KafkaException as refused:
+        if refused.args[0].code() not in PASSING:
+            raise
+        return False
+    assert [place.error for place in done] == [None] * len(places), done
+    return True
 
 
 def read(bootstrap: str, topics: Iterable[str], isolation: str) -> dict[str, list[Found]]:
