@@ -45,6 +45,7 @@ __all__ = [
     "prepared",
     "prepared_until_status",
     "streams_group",
+    "tasks_of_members",
     "topology",
 ]
 
@@ -181,6 +182,29 @@ def member_epoch(
 ) -> int:
     """Join, and return the member's epoch once it has this number of active tasks."""
     return assigned(broker, group_id, wanted, member_id, tasks=tasks).member_epoch
+
+
+def tasks_of_members(
+    broker: Subject, group_id: str, epochs: dict[str, int], count: int
+) -> dict[str, list[tuple[str, int]]]:
+    """Send heartbeats of members in turns until they have `count` active tasks together.
+
+    `epochs` has each member's epoch, and follows the answers. Returns the number of tasks of each
+    subtopology, in order, by member.
+    """
+    seen: dict[str, list[tuple[str, int]]] = {}
+    for _ in broker.attempts(f"{count} tasks of {len(epochs)} members"):
+        for member_id, epoch in epochs.items():
+            answer = prepared(broker, heartbeat(group_id, epoch, member_id))
+            epochs[member_id] = answer.member_epoch
+            if answer.active_tasks:
+                tasks = answer.active_tasks
+                seen[member_id] = sorted(
+                    (each.subtopology_id, len(each.partitions)) for each in tasks
+                )
+        if sum(number for tasks in seen.values() for _, number in tasks) == count:
+            return seen
+    raise AssertionError("attempts end in an exception")
 
 
 def prepared_until_status(broker: Subject, group_id: str, wanted: Topology, code: int) -> int:

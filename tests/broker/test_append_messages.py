@@ -39,7 +39,7 @@ def begun(**settings: object) -> Partition:
 
 
 def with_range(data: bytearray, last_offset_delta: int, count: int) -> bytearray:
-    """Change what the header says of offsets and records."""
+    """Return a batch whose header has another last offset and another number of records."""
     return with_head(with_head(bytearray(data), ">i", 23, last_offset_delta), ">i", 57, count)
 
 

@@ -17,7 +17,7 @@ from kraft_wire.wire.message import Struct, UnencodableMessage
 from kraft_wire.wire.records.corruption import CorruptRecordBatch
 from tests.conformance.stories import DRAWN, Received, Recording, Silence, Story, kept_stories
 
-__all__ = ["NOTICED", "newest_stories", "noticed_by"]
+__all__ = ["NOTICED", "judged_responses", "newest_stories", "noticed_by"]
 
 NOTICED = Path(__file__).parent / "noticed.json"
 FRAMES_MAX = 3
@@ -35,15 +35,20 @@ def newest_stories() -> dict[str, Story]:
     return {name: each for name, each in stories.items() if not name.startswith(f"{DRAWN}.")}
 
 
-def noticed_by(story: Story) -> list[str]:
-    """Return the fields whose change a case reports: how far from its end, and the path."""
-    found = []
-    places = [
+def judged_responses(story: Story) -> list[tuple[int, int]]:
+    """Return where the responses to the API of a case are: connection, and place in it."""
+    return [
         (number, at)
         for number, kept in enumerate(story.connections)
         for at, each in enumerate(kept)
         if isinstance(each, Received) and each.api_key == story.row.case.api_key and each.frame
     ]
+
+
+def noticed_by(story: Story) -> list[str]:
+    """Return the fields whose change a case reports: how far from its end, and the path."""
+    found = []
+    places = judged_responses(story)
     for back, (number, at) in enumerate(reversed(places[-FRAMES_MAX:]), 1):
         heard = story.connections[number][at]
         assert isinstance(heard, Received)

@@ -11,25 +11,14 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import encode_response_header, parse_response_header
 from kraft_wire.wire.message import Message
-from tests.conformance.noticing import newest_stories
-from tests.conformance.stories import Received, Recording, Story
+from tests.conformance.noticing import judged_responses, newest_stories
+from tests.conformance.stories import Received, Recording
 
 STORIES = newest_stories()
 ACCEPTED, DIFFERENT, WRONG = "accepted", "different", "wrong"
 
 _PRODUCED = "responses[0].partition_responses[0].error_code"
 _DELETED = "topics[0].partitions[0].low_watermark"
-
-
-def _last(story: Story, api_key: int) -> tuple[int, int]:
-    """Return the connection, and the place in it, of the last response of an API."""
-    places = [
-        (number, at)
-        for number, kept in enumerate(story.connections)
-        for at, each in enumerate(kept)
-        if isinstance(each, Received) and each.api_key == api_key and each.frame
-    ]
-    return places[-1]
 
 
 def _with(heard: Received, path: str, value: object) -> Received:
@@ -55,7 +44,7 @@ def judged(name: str, path: str, value: object) -> str:
 def _judgment(name: str, path: str, value: object) -> tuple[str, str]:
     """Run a case with it; return the verdict, and what is said to be expected."""
     story = STORIES[name]
-    number, at = _last(story, story.row.case.api_key)
+    number, at = judged_responses(story)[-1]
     connections: list[Recording] = [list(kept) for kept in story.connections]
     heard = connections[number][at]
     assert isinstance(heard, Received)

@@ -67,7 +67,7 @@ def _refuses_software(broker: Subject, version: int, name: str, software: str) -
 
 
 @case("ApiVersions", "KIP-482, Unsigned Varints", since=3)
-def lengths_of_two_bytes(broker: Subject, version: int) -> None:
+def lengths_of_compact_strings(broker: Subject, version: int) -> None:
     """The length of a compact string takes as many bytes as it needs: 1, 2 or 3.
 
     Send ApiVersions with names of 126, 127 and 128 characters, and of 16382, 16383 and 16384.

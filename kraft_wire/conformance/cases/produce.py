@@ -306,8 +306,8 @@ def zstd_in_an_older_version(broker: Subject, version: int) -> None:
 
     Produce two records compressed with zstd.
     """
-    code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    _refused(broker, version, batch(b"a", b"b", compression=Compression.ZSTD), code)
+    records = batch(b"a", b"b", compression=Compression.ZSTD)
+    _refused(broker, version, records, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 
 
 @case("Produce", "KIP-98, Idempotent Producer Guarantees")
@@ -333,8 +333,8 @@ def sequence_with_a_gap(broker: Subject, version: int) -> None:
     Produce sequence 0, then sequence 2.
     """
     topic, producer = broker.topic(), broker.producer()
-    request = produce(topic, version, batch(b"a", producer=producer, base_sequence=0))
-    _answer(broker, version, request)
+    first = batch(b"a", producer=producer, base_sequence=0)
+    _answer(broker, version, produce(topic, version, first))
     skipping = batch(b"c", producer=producer, base_sequence=2)
     _refused(broker, version, skipping, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, topic=topic)
 

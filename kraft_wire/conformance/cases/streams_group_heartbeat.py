@@ -18,6 +18,7 @@ from kraft_wire.conformance.streams_members import (
     prepared,
     prepared_until_status,
     streams_group,
+    tasks_of_members,
     topology,
 )
 from kraft_wire.conformance.subject import Subject
@@ -139,16 +140,8 @@ def members_of_one_process(broker: Subject, version: int) -> None:
             for each in (first, second)
         }
         broker.topic(partitions=2, name=name)
-        tasks: dict[str, int] = {}
-        for _ in broker.attempts("tasks of both members"):
-            for member_id, epoch in epochs.items():
-                answer = prepared(broker, heartbeat(group_id, epoch, member_id))
-                epochs[member_id] = answer.member_epoch
-                if answer.active_tasks:
-                    tasks[member_id] = len(answer.active_tasks[0].partitions)
-            if sum(tasks.values()) == 2:
-                break
-        expected = dict.fromkeys((MEMBER_ID, OTHER_MEMBER_ID), 1)
+        tasks = tasks_of_members(broker, group_id, epochs, 2)
+        expected = {each: [(SUBTOPOLOGY, 1)] for each in epochs}
         expect.true(tasks == expected, str(expected), tasks, "active_tasks")
 
 

@@ -16,6 +16,7 @@ from kraft_wire.conformance.streams_members import (
     prepared,
     prepared_until_status,
     streams_group,
+    tasks_of_members,
     topology,
 )
 from kraft_wire.conformance.subject import Subject
@@ -118,18 +119,7 @@ def subtopologies_shared_by_two(broker: Subject, version: int) -> None:
         }
         for name in names:
             broker.topic(partitions=2, name=name)
-        seen: dict[str, list[tuple[str, int]]] = {}
-        for _ in broker.attempts("tasks of both members"):
-            for member_id, epoch in epochs.items():
-                answer = prepared(broker, heartbeat(group_id, epoch, member_id))
-                epochs[member_id] = answer.member_epoch
-                if answer.active_tasks:
-                    tasks = [
-                        (each.subtopology_id, len(each.partitions)) for each in answer.active_tasks
-                    ]
-                    seen[member_id] = sorted(tasks)
-            if sum(count for tasks in seen.values() for _, count in tasks) == len(names) * 2:
-                break
+        seen = tasks_of_members(broker, group_id, epochs, 2 * len(names))
         expected = {each: [("0", 1), ("1", 1)] for each in epochs}
         expect.true(seen == expected, str(expected), seen, "active_tasks")
 

@@ -93,7 +93,7 @@ CASES = {
         {"a": Had("P"), "b": Had("P"), "c": Had("P")},
         {"a": Has({"x": [0]}), "b": Has({"x": [2]}), "c": Has({"x": [1, 3]})},
     ),
-    "what nobody had is given by subtopology": Case(
+    "tasks without a former owner are given in the order of their subtopologies": Case(
         {"y": 1, "x": 2},
         {"a": Had("P"), "b": Had("Q"), "c": Had("R")},
         {"a": Has({"x": [0]}), "b": Has({"y": [0]}), "c": Has({"x": [1]})},
