@@ -14,6 +14,7 @@ from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import Uuid
+from kraft_wire.storage.cleaning.cleanable import COMPACTED_TOPICS
 from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
@@ -38,7 +39,6 @@ _TYPE_AT: Final = 1
 _UNCHANGED_LEADER: Final = -2
 _POLICIES: Final = {TOPIC_RESOURCE: "cleanup.policy", BROKER_RESOURCE: "log.cleanup.policy"}
 _COMPACT: Final = "compact"
-_ALWAYS_COMPACTED: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 _NO_ISR: Final = frozenset[str]()
 """No ISR: a minority of a quorum may lag, and so may all replicas of a deleted topic."""
 
@@ -77,7 +77,7 @@ class MetadataFacts:
 
     def is_compacted(self, topic: str) -> bool:
         """Whether records of a topic may be missing by design."""
-        return self.all_compacted or topic in self.compacted or topic in _ALWAYS_COMPACTED
+        return self.all_compacted or topic in self.compacted or topic in COMPACTED_TOPICS
 
     def of(self, topic: str, partition: int, high_watermark: int) -> PartitionFacts:
         """Return the facts about a partition; unknown where the metadata log does not name it."""

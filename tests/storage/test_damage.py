@@ -148,9 +148,29 @@ def test_unreadable_recovery_points_demand_nothing() -> None:
 def test_gaps_are_damage_only_where_nothing_was_compacted(checkpoint: bytes) -> None:
     fs, _ = disk_with(2)
     append(open_at(fs), batch_bytes(7))
-    assert the_damage(fs).reason == "base offset is 7, expected 2"
+    copied = "; no damage if the log was copied from one that was compacted"
+    assert the_damage(fs).reason == "base offset is 7, expected 2" + copied
     replace_file(fs, f"{DISK}/cleaner-offset-checkpoint", checkpoint)
     assert inspect(fs, DISK, PARTITION) == []
+
+
+def test_gap_before_other_damage_is_not_excused() -> None:
+    fs, _ = disk_with(2)
+    log = open_at(fs)
+    append(log, batch_bytes(7))
+    append(log, batch_bytes(8))
+    flip(fs, LOG, log.active_segment.size_bytes - 1)
+    assert the_damage(fs).reason == "base offset is 7, expected 2"
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
+def test_gaps_are_no_damage_in_topics_that_are_always_compacted(topic: str) -> None:
+    """A follower of Apache Kafka copies its leader's gaps, and notes only its own compactions."""
+    fs, _ = disk_with(2)
+    append(open_at(fs), batch_bytes(7))
+    partition = TopicPartition(topic, 49)
+    fs.rename(DIRECTORY, f"{DISK}/{partition}")
+    assert inspect(fs, DISK, partition) == []
 
 
 @pytest.mark.parametrize("content", [b"?", b"0\n1\n5 0\n"])

@@ -7,6 +7,7 @@ a pass over it would make no progress.
 """
 
 from itertools import pairwise
+from typing import Final
 
 from kraft_wire.frozen import frozen
 from kraft_wire.model import Offset
@@ -14,7 +15,10 @@ from kraft_wire.storage.cleaning.retention import newest_ms
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.segment import Segment
 
-__all__ = ["Cleanable", "cleanable_part", "sealed_segments"]
+__all__ = ["COMPACTED_TOPICS", "Cleanable", "cleanable_part", "sealed_segments"]
+
+COMPACTED_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+"""Topics that brokers create with `cleanup.policy=compact`."""
 
 
 @frozen

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kraft_wire.model import Offset, StorageError, TopicPartition
+from kraft_wire.storage.cleaning.cleanable import COMPACTED_TOPICS
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.directory.checkpoints import (
     CLEANER_OFFSETS,
@@ -104,10 +105,16 @@ def inspect(fs: FileSystem, path: str, partition: TopicPartition | None) -> list
 
 
 def _has_gaps(fs: FileSystem, path: str, partition: TopicPartition) -> bool:
-    """Return whether compaction may have removed offsets of a log, by its checkpoint."""
+    """Return whether compaction may have removed offsets of a log, by its checkpoint or its name.
+
+    A follower of Apache Kafka copies gaps of its leader, and has no entry before its own first
+    compaction.
+    """
     assert path, partition
     if partition == METADATA_PARTITION:
         return False
+    if partition.topic in COMPACTED_TOPICS:
+        return True
     try:
         return partition in read_offsets(fs, f"{path}/{CLEANER_OFFSETS}")
     except CorruptCheckpoint:
@@ -147,6 +154,9 @@ def _log_damage(
         why = damage_behind(bad, segments[index:], verifier.expected, recovery_point)
         if why is None:
             return []
+        with_gaps = LogVerifier(start, epochs, recovery_point, is_contiguous=False)
+        if is_contiguous and _walk(with_gaps, segments) is None:
+            why += "; no damage if the log was copied from one that was compacted"
         return [_damage_at(partition, segments[index:], bad, why, verifier.expected)]
     if verifier.expected >= recovery_point:
         return []
