@@ -25,6 +25,8 @@ _SLICE_MS: Final = 5
 """Time after which a connection with more requests yields to others."""
 _PAUSE_BYTES: Final = 1024 * 1024
 """Limit for unsent bytes before further requests: small requests may have large answers."""
+_UNTAKEN_BYTES: Final = 128 * 1024
+"""Limit for bytes that a transport holds before more is received: TLS answers key updates."""
 
 
 class ConnectionHost(Protocol):
@@ -83,6 +85,9 @@ class Connection:
     def on_readable(self, at_ms: int) -> None:
         """Receive once, and deliver whole frames."""
         framing, transport = self.framing, self.transport
+        if transport.unsent_bytes >= _UNTAKEN_BYTES:
+            self._watch_reads(False)
+            return
         room = framing.room()
         try:
             if room is None:
@@ -109,6 +114,8 @@ class Connection:
         else:
             framing.filled(count)
         self._deliver_frames()
+        if transport.unsent_bytes:
+            self._watch_writes(True)
         if transport.has_pending and self._reads_watched:
             self._defer()  # the loop does not see them
 
@@ -119,7 +126,8 @@ class Connection:
         if self.framing.has_begun:
             self.last_active_ms = self._host.now_ms()
             self._deliver_frames()
-        if self.awaits_answer or self.is_deferred or self.is_closed:
+        is_starved = self._host.memory.is_starved(self.peer.connection_id)
+        if self.awaits_answer or self.is_deferred or self.is_closed or is_starved:
             return
         self._watch_reads(True)
         if self.transport.has_pending:

@@ -7,7 +7,7 @@ from struct import pack
 import pytest
 
 from kraft_wire.model import FileSlice
-from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.limits import RequestMemory, ServerLimits
 from kraft_wire.node.outputs import Buffers
 from kraft_wire.server.transport import PlainTransport
 from tests.server.memory_transports import (
@@ -232,3 +232,58 @@ def test_plain_transport_hands_everything_to_the_socket(tmp_path: Path) -> None:
         assert (transport.has_pending, transport.unsent_bytes) == (False, 0)
         transport.close()
         assert here.fileno() == -1
+
+
+class TalkativeWire(PlainWire):
+    """Has a byte for its peer for each that it receives, as TLS has for a key update."""
+
+    data = b""
+
+    def recv_into(self, room: memoryview, /) -> int:
+        self.unsent_bytes += len(self.recv(64 * 1024))
+        if not self.data:
+            raise BlockingIOError
+        room[:1], self.data = self.data[:1], self.data[1:]
+        return 1
+
+    def flush(self) -> None:
+        self.unsent_bytes -= min(self.unsent_bytes, self.room_bytes)
+        if self.unsent_bytes:
+            raise BlockingIOError
+
+
+@pytest.mark.parametrize("data", [b"", pack(">i", 1000) + bytes(100)])
+def test_peer_that_takes_nothing_is_not_received_from_beyond_a_limit(data: bytes) -> None:
+    """Whatever TLS answers by itself: without a limit, each byte received is one byte held."""
+    wire = TalkativeWire()
+    wire.data = data
+    loop = Loop(wire, echo)
+    wire.room_bytes = 0
+    wire.received += bytes(64 * 1024)
+    loop.run()
+    assert (loop.watches_reads, loop.watches_writes) == (True, True), "half of the limit"
+    wire.received += bytes(1 << 20)
+    loop.run()
+    assert wire.unsent_bytes == 128 * 1024
+    assert (loop.watches_reads, loop.watches_writes) == (False, True)
+    wire.room_bytes = 1 << 40
+    loop.run()
+    assert not wire.received
+    assert wire.unsent_bytes == 0
+    assert (loop.watches_reads, loop.watches_writes) == (True, False)
+
+
+def test_connection_that_waits_for_memory_is_not_received_from_behind_an_answer() -> None:
+    loop, client = connected("plain")
+    loop.memory = RequestMemory(1)
+    loop.memory.reserve(2, 1)
+    loop.answers_at_once = False
+    client.sends(pack(">i", 8) + REQUESTS[0] + pack(">i", 1 << 20) + bytes(100))
+    loop.run()
+    loop.answer_all()
+    assert client.sees() == echoed(REQUESTS[:1])
+    assert loop.memory.is_starved(1)
+    assert not loop.watches_reads
+    assert loop.memory.release(2) == [1]
+    loop.connection.memory_is_free()
+    assert loop.watches_reads

@@ -25,9 +25,13 @@ from tests.keystores.java_stores import pkcs12_of
 from tests.keystores.recorded import KEY_PASSWORD, STORE_PASSWORD, written
 from tests.ports import free_port
 from tests.server_process import ServerProcess
+from tests.tls.key_updates import KeyUpdater
 from tests.waiting import HANG_S, until
 
 HANDSHAKE_S = 2
+STALLED_S = 1.0
+UNBOUNDED_BYTES = 32 << 20
+"""More than the sockets of both sides hold."""
 
 
 class TlsNode(ServerProcess):
@@ -285,3 +289,31 @@ def test_renegotiation_is_refused(node: TlsNode, authority: Authority) -> None:
     assert "RENEGOTIATING" in done.stderr + done.stdout
     assert "no renegotiation" in done.stderr
     assert done.returncode != 0
+
+
+def accepted_bytes(sock: socket.socket, client: KeyUpdater) -> int:
+    """Ask for key updates until the node receives no more; return about how many bytes it took."""
+    sent_bytes = 0
+    with suppress(TimeoutError):
+        while sent_bytes < UNBOUNDED_BYTES:
+            sock.sendall(updates := client.updates(1_000))
+            sent_bytes += len(updates)
+    return sent_bytes
+
+
+def test_key_updates_of_a_client_that_takes_no_answer_are_bounded(
+    authority: Authority, tmp_path: Path
+) -> None:
+    """RFC 8446, section 4.6.3: each update that is asked for is one to send, and would be held.
+
+    The node stops to receive, so the sockets fill up; others are served meanwhile.
+    """
+    patient = {"connection_handshake_timeout_ms": str(int(HANG_S * 1000))}
+    with TlsNode(tmp_path, authority, **patient) as node, opened(node.tls_port) as sock:
+        for kind in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+            sock.setsockopt(socket.SOL_SOCKET, kind, 16 * 1024)
+        client = KeyUpdater(sock)
+        sock.settimeout(STALLED_S)
+        assert accepted_bytes(sock, client) < UNBOUNDED_BYTES
+        with opened(node.tls_port, trusting(authority)) as other:
+            assert len(ask(other, VERSIONS, 3)) > 100
