@@ -84,40 +84,42 @@ class Connection:
 
     def on_readable(self, at_ms: int) -> None:
         """Receive once, and deliver whole frames."""
-        framing, transport = self.framing, self.transport
+        transport = self.transport
         if transport.unsent_bytes >= _UNTAKEN_BYTES:
             self._watch_reads(False)
             return
-        room = framing.room()
-        try:
-            if room is None:
-                count = transport.recv_into(self._host.receive_view)
-            else:
-                with room:
-                    count = transport.recv_into(room)
-        except (BlockingIOError, InterruptedError):
-            if transport.unsent_bytes:
-                self._watch_writes(True)
-            return
-        except TransportRefused as refusal:
-            details = (("detail", Line(refusal)),)
-            self._host.drop(self, Rejection("tls_handshake_failed", details=details))
-            return
-        except OSError:
-            count = 0
-        if not count:
-            self._host.drop(self)
-            return
-        self.last_active_ms = at_ms
-        if room is None:
-            framing.feed(self._host.receive_view[:count])
-        else:
-            framing.filled(count)
-        self._deliver_frames()
+        if self._receive():
+            self.last_active_ms = at_ms
+            self._deliver_frames()
         if transport.unsent_bytes:
             self._watch_writes(True)
         if transport.has_pending and self._reads_watched:
             self._defer()  # the loop does not see them
+
+    def _receive(self) -> bool:
+        """Receive once; return whether bytes came. A connection that ends is dropped."""
+        room, framing = self.framing.room(), self.framing
+        try:
+            if room is None:
+                count = self.transport.recv_into(self._host.receive_view)
+            else:
+                with room:
+                    count = self.transport.recv_into(room)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except TransportRefused as refusal:
+            details = (("detail", Line(refusal)),)
+            self._host.drop(self, Rejection("tls_handshake_failed", details=details))
+            return False
+        except OSError:
+            count = 0
+        if not count:
+            self._host.drop(self)
+        elif room is None:
+            framing.feed(self._host.receive_view[:count])
+        else:
+            framing.filled(count)
+        return count > 0
 
     def resume(self) -> None:
         """Continue with bytes that were received while the node handled a request."""

@@ -99,14 +99,12 @@ class Host:
         now = self.now_ms()
         self._opened += 1
         peer = Peer(self._opened, address[0], address[1], listener)
-        refused: Refusal | None = Refusal("stopping")
-        if not self.is_stopping:
-            refused = self.connection_quotas.admit(listener, peer.client_host, now)
+        admit = self.connection_quotas.admit
+        refused = Refusal("stopping") if self.is_stopping else admit(listener, address[0], now)
         if refused is not None:
             self._refuse(sock, peer, refused)
             return
         sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.node.connection_opened(peer)
         login_bytes_max = self._login_bytes_max.get(listener)
         connection = Connection(self, self._transport(sock, peer), peer, now, login_bytes_max)
@@ -263,7 +261,8 @@ class Host:
                 self._end_excess()
                 self._loop.call_soon(self.has_room)
             case LoggedIn(connection_id=connection_id):
-                self.connections[connection_id].framing.logged_in()
+                if connection_id in self.connections:  # else it closed while the node worked
+                    self.connections[connection_id].framing.logged_in()
             case RefuseLogin():
                 self._refuse_login(output)
             case ServeClients():
@@ -276,22 +275,19 @@ class Host:
                 self.links.carry_out(output, self._loop)
 
     def _refuse_login(self, order: RefuseLogin) -> None:
-        connection = self.connections[order.connection_id]
+        connection = self.connections.get(order.connection_id)
+        if connection is None:
+            return  # it closed while the node worked
         self.log.rejected(connection.peer, order.rejection, self.now_ms())
         connection.stop_reading()
-        seconds = order.delay_ms / 1000
-        self._loop.call_later(seconds, self._end_refused, order.connection_id, order.reply)
+        self._loop.call_later(order.delay_ms / 1000, self._end_refused, order)
 
-    def _end_refused(self, connection_id: int, reply: Reply | None) -> None:
+    def _end_refused(self, order: RefuseLogin) -> None:
         """Send the reason of a failed login, if the client is still connected, and close."""
-        connection = self.connections.get(connection_id)
-        if connection is None:
-            return
-        connection.is_last_answer = True
-        if reply is None:
-            self.drop(connection)
-        else:
-            self._carry_out(reply)
+        connection = self.connections.get(order.connection_id)
+        if connection is not None:
+            connection.is_last_answer = True
+            self._carry_out(order.reply or Close(order.connection_id, None))
             self._finish_wake_up()
 
     def _finish_wake_up(self) -> None:

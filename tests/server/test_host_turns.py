@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from kraft_wire.node.limits import ListenerLimits
-from kraft_wire.node.outputs import Buffers, Mute
+from kraft_wire.node.limits import ListenerLimits, ServerLimits
+from kraft_wire.node.outputs import Buffers, LimitsChanged, LoggedIn, Mute, RefuseLogin, Rejection
 from kraft_wire.node.quotas.connection_quotas import Refusal
 from kraft_wire.server.accepting import Acceptor
 from kraft_wire.server.connection import Connection
@@ -76,6 +76,31 @@ def test_connections_above_the_limit_that_are_idle_longest_are_closed(
     played.host._end_excess()
     assert played.lines == [("too_many_connections", number) for number in closed]
     assert [number for number, each in connections.items() if each.is_closed] == closed
+
+
+@pytest.mark.parametrize("about_login", [LoggedIn(1), RefuseLogin(1, None, Rejection("r"), 9)])
+def test_login_of_a_connection_that_a_new_limit_ended_is_nobodys(
+    about_login: LoggedIn | RefuseLogin,
+) -> None:
+    """Both are outputs of one turn: the limit is lowered, and the login's answer is ready."""
+    played = Played(connections_max=2)
+    played.connect(7)
+    played.at(2_000, played.connect(8))
+    played.node.outputs = [LimitsChanged(ServerLimits(connections_max=1)), about_login]
+    played.host.settle_all()
+    assert played.lines == [("too_many_connections", 1)]
+    assert played.node.open == [2]
+
+
+def test_refused_login_is_read_no_more_and_ends_after_its_delay() -> None:
+    played = Played()
+    connection = played.connect(7)
+    played.node.outputs = [RefuseLogin(1, None, Rejection("bad"), 250)]
+    played.host.settle_all()
+    assert played.lines == [("bad", 1)]
+    assert (7 in played.loop.readers, connection.is_closed) == (False, False)
+    played.loop.run_later(0.25)
+    assert (connection.is_closed, played.node.open) == (True, [])
 
 
 @pytest.mark.parametrize(
