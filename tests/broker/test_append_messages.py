@@ -4,6 +4,7 @@ Messages are those of `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` 
 """
 
 import struct
+import tracemalloc
 
 import pytest
 
@@ -11,6 +12,7 @@ from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.broker.producing import append_validation
 from kraft_wire.model import Offset
 from kraft_wire.storage.log import Log
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
@@ -25,6 +27,7 @@ from tests.broker.test_append_validation import (
 )
 
 LOG_START = 3
+RECORDS = 50_000
 BYTES_MAX = 1_000
 CONTROL = batch(is_control=True)
 WITHOUT_SEQUENCE = batch(producer_id=7, producer_epoch=0)
@@ -129,6 +132,35 @@ def test_three_records_at_most_are_shown_of_all_that_are_refused(count: int) -> 
         f"showing the first three errors at most: [{shown}]"
     )
     assert (result.error, result.log_start_offset) == (E.INVALID_RECORD, LOG_START)
+
+
+def test_ten_thousand_refused_records_are_told_of_all_that_are_counted() -> None:
+    told = append_validation.RECORD_ERRORS_MAX
+    result = produced(begun(cleanup_policy=("compact",)), batch(told + 1, key=None))
+    assert [each.batch_index for each in result.record_errors] == list(range(10_000))
+    assert "due to 10001 record errors in total" in str(result.error_message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "records", "header_ms"),
+    [
+        ({"cleanup_policy": ("compact",)}, Record(None, None, timestamp=WALL_MS), WALL_MS),
+        ({}, Record(None, None, timestamp=WALL_MS), WALL_MS + 1),
+        ({"compression_type": "gzip"}, Record(None, None, timestamp=WALL_MS), WALL_MS),
+    ],
+    ids=["refused", "corrected", "rewritten"],
+)
+def test_many_tiny_records_are_looked_at_one_after_the_other(
+    settings: dict[str, object], records: Record, header_ms: int
+) -> None:
+    """Each takes some hundred bytes once it is an object, and seven in its batch."""
+    data = build_batch([records] * RECORDS, compression=Compression.ZSTD)
+    target = partition(**settings)
+    tracemalloc.start()
+    produced(target, with_head(data, ">q", 35, header_ms))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 100 * RECORDS
 
 
 def test_record_out_of_range_is_shown_with_the_range() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from kraft_wire.broker.context import CLOSE, NO_REPLY, Withheld
+from kraft_wire.broker.handlers import produce
 from kraft_wire.broker.handlers.produce import handle
 from kraft_wire.model import Uuid
+from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.produce import (
     PartitionProduceData,
@@ -89,6 +93,24 @@ def test_client_at_the_wrong_broker_is_pointed_to_the_leader(leading: Leading) -
     before = send(leading, data(2), version=9)
     assert isinstance(before, ProduceResponse)
     assert before.node_endpoints == []
+
+
+def test_answer_tells_a_bounded_number_of_refused_records(
+    leading: Leading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of some bytes may have thousands of them, and a request thousands of batches."""
+    monkeypatch.setattr(produce, "_RECORD_ERRORS_MAX", 5)
+    stamped = batch(3)
+    struct.pack_into(">h", stamped, 21, 8)  # append times, which only a broker sets
+    struct.pack_into(">q", stamped, 35, -1)
+    struct.pack_into(">I", stamped, 17, crc32c(memoryview(stamped)[21:]))
+    response = send(leading, *(data(index, bytes(stamped)) for index in (0, 1)))
+    assert answered(response) == [(0, E.INVALID_TIMESTAMP, -1), (1, E.INVALID_TIMESTAMP, -1)]
+    assert isinstance(response, ProduceResponse)
+    first, second = response.responses[0].partition_responses
+    assert [each.batch_index for each in first.record_errors] == [0, 1, 2]
+    assert second.record_errors == []
+    assert first.error_message == second.error_message
 
 
 @pytest.mark.parametrize(

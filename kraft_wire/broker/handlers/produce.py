@@ -54,6 +54,8 @@ _VALID_ACKS: Final = (-1, 0, 1)
 _NO_ERROR: Final = ErrorCode.NONE  # looking an enum's member up costs what three calls cost
 _CLIENT: Final = AppendOrigin.CLIENT
 _NO_TRANSACTIONAL_ID: Final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+_RECORD_ERRORS_MAX: Final = 100_000
+"""Refused records that one answer tells one by one, in whole batches."""
 _SEVERAL_PRODUCERS: Final = "Transactional records contained more than one producer ID"
 
 
@@ -94,7 +96,7 @@ def _append_all(
 ) -> ProduceResponse | Withheld:
     """Append the accepted batches; `verified` is None for a request without transactional id."""
     uncommitted: list[_Appended] = []
-    failed = False
+    failed, told_count = False, 0
     topics = []
     for topic in requested:
         name: str | None = topic.name
@@ -110,6 +112,7 @@ def _append_all(
             answer = _answer(data.index, result)
             if result.error is not _NO_ERROR:
                 failed = True
+                told_count = _tell_record_errors(answer, result, told_count)
             elif partition is not None and partition.log.high_watermark <= result.last_offset:
                 uncommitted.append((partition, Offset(result.last_offset + 1), answer))
             answers.append(answer)
@@ -342,18 +345,27 @@ def _answer(index: int, result: AppendResult) -> PartitionProduceResponse:
     answer.log_append_time_ms = result.log_append_time_ms
     answer.log_start_offset = result.log_start_offset
     answer.error_message = result.error_message
-    answer.record_errors = _record_errors(result) if result.record_errors else []
+    answer.record_errors = []
     answer.current_leader = answer.unknown_tagged_fields = None
     return answer
 
 
-def _record_errors(result: AppendResult) -> list[BatchIndexAndErrorMessage]:
-    return [
-        BatchIndexAndErrorMessage(
-            batch_index=error.batch_index, batch_index_error_message=error.message
-        )
-        for error in result.record_errors
-    ]
+def _tell_record_errors(
+    answer: PartitionProduceResponse, result: AppendResult, told_count: int
+) -> int:
+    """Tell the refused records of a batch, where the answer may tell as many more.
+
+    Returns how many the answer tells by now, or would.
+    """
+    told_count += len(result.record_errors)
+    if told_count <= _RECORD_ERRORS_MAX:
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(
+                batch_index=error.batch_index, batch_index_error_message=error.message
+            )
+            for error in result.record_errors
+        ]
+    return told_count
 
 
 def _name_leaders(broker: Broker, context: RequestContext, response: ProduceResponse) -> None:

@@ -41,6 +41,7 @@ from kraft_wire.wire.records.record_skim import RecordSkim, skim_records
 from kraft_wire.wire.varint import read_varint
 
 __all__ = [
+    "RECORD_ERRORS_MAX",
     "AppendOrigin",
     "AppendRejected",
     "RecordError",
@@ -51,6 +52,11 @@ __all__ = [
 _NO_TIMESTAMP: Final = -1
 _OFFSET_MAX: Final = (1 << 63) - 1
 _COPIED_BYTES_MAX: Final = 64 * 1024
+RECORD_ERRORS_MAX: Final = 10_000
+"""Refused records of one batch that are told one by one: a small batch may decompress to millions.
+
+Clients take the others for refused with them.
+"""
 _SHOWN_ERRORS: Final = 3
 """Kafka's message shows the first three record errors at most."""
 _CODECS: Final = {
@@ -264,22 +270,25 @@ def _refuse_records(
     """Refuse a batch that has records without a key, or with times that are not allowed.
 
     Each record has one error at most, that of its key first. One wrong time makes the error of the
-    batch INVALID_TIMESTAMP.
+    batch INVALID_TIMESTAMP. All are counted, the first `RECORD_ERRORS_MAX` told.
     """
+    no_key = f"Compacted topic cannot accept message without key in topic partition {name}"
     errors: list[RecordError] = []
-    has_wrong_time = False
-    for index, record in enumerate(batch.records(STORED_LIMITS)):
-        if limits.is_compacted and record.key is None:
-            reason = "Compacted topic cannot accept message without key in topic partition"
-            errors.append(RecordError(index, f"{reason} {name}"))
-        elif (wrong_time := _wrong_time(batch, record, limits, wall_ms)) is not None:
-            errors.append(RecordError(index, wrong_time))
-            has_wrong_time = True
+    count, has_wrong_time = 0, False
+    for index, record in enumerate(batch.iter_records(STORED_LIMITS)):
+        reason: str | None = no_key
+        if not limits.is_compacted or record.key is not None:
+            reason = _wrong_time(batch, record, limits, wall_ms)
+            has_wrong_time = has_wrong_time or reason is not None
+        if reason is not None:
+            count += 1
+            if count <= RECORD_ERRORS_MAX:
+                errors.append(RecordError(index, reason))
     if has_wrong_time:
         message = "One or more records have been rejected due to invalid timestamp"
         raise AppendRejected(ErrorCode.INVALID_TIMESTAMP, message, tuple(errors))
     if errors:
-        raise AppendRejected(ErrorCode.INVALID_RECORD, _shown(errors), tuple(errors))
+        raise AppendRejected(ErrorCode.INVALID_RECORD, _shown(errors, count), tuple(errors))
 
 
 def _wrong_time(
@@ -314,14 +323,14 @@ def _wrong_time(
     )
 
 
-def _shown(errors: list[RecordError]) -> str:
-    """Return the message of a batch with refused records."""
+def _shown(errors: list[RecordError], count: int) -> str:
+    """Return the message of a batch with so many refused records."""
     shown = ", ".join(
         f"RecordError(batchIndex={error.batch_index}, message='{error.message}')"
         for error in errors[:_SHOWN_ERRORS]
     )
     return (
-        f"One or more records have been rejected due to {len(errors)} record errors in total, and "
+        f"One or more records have been rejected due to {count} record errors in total, and "
         f"only showing the first three errors at most: [{shown}]"
     )
 
@@ -346,7 +355,8 @@ def _begins_at_base_time(body: bytes | memoryview, begin: int) -> bool:
 
 def _correct_times(batch: RecordBatch) -> None:
     """Correct the timestamps in a batch's header by its records, as Kafka does."""
-    latest = max(_NO_TIMESTAMP, *(record.timestamp for record in batch.records(STORED_LIMITS)))
+    times = (record.timestamp for record in batch.iter_records(STORED_LIMITS))
+    latest = max(_NO_TIMESTAMP, max(times))
     if latest == batch.max_timestamp and not batch.attributes & LOG_APPEND_TIME_BIT:
         return
     if batch.view.readonly:
@@ -381,7 +391,7 @@ def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
         base_sequence=batch.base_sequence,
         is_transactional=batch.is_transactional,
     )
-    for record in batch.records(STORED_LIMITS):
+    for record in batch.iter_records(STORED_LIMITS):
         # Without its offset: a client may have sent any, and several records with the same.
         builder.append(record.timestamp, record.key, record.value, record.headers)
     rebuilt = builder.build()
