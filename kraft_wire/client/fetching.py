@@ -242,9 +242,7 @@ def whole_batches(records: memoryview) -> tuple[int, int]:
     which is the base offset of a compressed set (KIP-31).
     """
     position, next_offset, total = 0, -1, len(records)
-    while position + LOG_OVERHEAD_BYTES < total:
-        if position + _HEAD.size > total:
-            break
+    while position + _HEAD.size <= total:
         base_offset, length, magic = _HEAD.unpack_from(records, position)
         after = position + LOG_OVERHEAD_BYTES + length
         if length <= 0 or after > total:

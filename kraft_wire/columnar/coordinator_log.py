@@ -5,6 +5,7 @@ them (KIP-98). Batches that cannot be read are left out.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -47,9 +48,9 @@ def coordinator_log(fs: FileSystem, files: PartitionFiles) -> Iterator[LoggedRec
             file = fs.open_for_reading(f"{files.directory}/{segment.file}")
         except MissingFile:
             continue
-        for window in read_windows(file, file.size_bytes()):
-            yield from _of_window(window, batch_columns(window))
-        file.close()
+        with closing(file):
+            for window in read_windows(file, file.size_bytes()):
+                yield from _of_window(window, batch_columns(window))
 
 
 def _of_window(window: Window, columns: BatchColumns) -> Iterator[LoggedRecord | LoggedMarker]:

@@ -231,8 +231,8 @@ class Connection:
                 self._host.drop(self)
                 return
         if queue.size_bytes or transport.unsent_bytes:
-            if not self._holds_too_much():
-                self._watch_writes(True)
+            self._end_if_it_holds_too_much()
+            self._watch_writes(True)
             return
         if self._writes_watched:
             self._watch_writes(False)
@@ -242,15 +242,13 @@ class Connection:
         if self.framing.has_begun or not self._reads_watched or transport.has_pending:
             self.resume()
 
-    def _holds_too_much(self) -> bool:
+    def _end_if_it_holds_too_much(self) -> None:
         """Close a connection whose unread answers reach the limit."""
         bytes_max = self._host.limits.unsent_bytes_max
         held = self._queue.held_bytes() + self.transport.unsent_bytes
-        if held <= bytes_max:
-            return False
-        details = (("unsent", held), ("allowed", bytes_max))
-        self._host.drop(self, Rejection("write_buffer_full", details=details))
-        return True
+        if held > bytes_max:
+            details = (("unsent", held), ("allowed", bytes_max))
+            self._host.drop(self, Rejection("write_buffer_full", details=details))
 
     def _write(self) -> None:
         """Write until done; BlockingIOError when the socket is full."""

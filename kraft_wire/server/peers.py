@@ -127,7 +127,7 @@ class _Link(asyncio.Protocol):
                 self.links.report_refusal(self.order, _words(error))
                 break
             except (OSError, ValueError, OverflowError):  # a peer may name an invalid address
-                continue
+                pass
         loop.call_soon(self.connection_lost, None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

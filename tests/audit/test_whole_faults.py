@@ -247,6 +247,17 @@ def test_judgement_names_one_fault_for_one_cause() -> None:
     assert judged.layout("4") is None
 
 
+def test_fault_that_was_found_before_explains_the_loss_behind_it() -> None:
+    """A file that cannot be read to its end: what it would hold is not lost besides."""
+    pair = [replica("1", *SAME), replica("2", *SAME[:2])]
+    facts = PartitionFacts(isr=frozenset({"1", "2"}), high_watermark=4)
+    assert len(judge_partition(pair, facts).findings()) == 1
+    unread = finding("crc", "error", "2", 2, 2 * SIZE, "cannot be read")
+    assert judge_partition(pair, facts, [Fault(unread, 2, END_OF_LOG)]).findings() == []
+    before = [Fault(unread, 3, END_OF_LOG), Fault(unread, 2, 3)]
+    assert len(judge_partition(pair, facts, before).findings()) == 1
+
+
 def test_processes_are_the_cores_that_this_one_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 9)
     if hasattr(os, "sched_getaffinity"):

@@ -47,6 +47,10 @@ def odd_file(directory: Path) -> Path:
     return path
 
 
+def test_printed_characters_of_ascii_are_written_as_they_are() -> None:
+    assert property_line("~", "} ~ \x7f") == "~=} ~ \\u007f\n"
+
+
 def test_a_value_is_read_as_it_was_given(tmp_path: Path) -> None:
     read = read_properties(str(odd_file(tmp_path)))
     assert [each.value for each in read.values()] == list(ODD_TEXTS)

@@ -13,12 +13,27 @@ from typing import Any
 import pytest
 
 from kraft_wire.cli.server import command, metrics_endpoint
+from kraft_wire.node.config.node_config import load_config, settings_of_file
 from kraft_wire.node.disks.opening import StartError
+from kraft_wire.node.event_log import EventLog
+from kraft_wire.sim.disk.files import SimFileSystem
 
 A = SimpleNamespace(name="A", advertised_host="a", advertised_port=1, port=11)
 B = SimpleNamespace(name="B", advertised_host="b", advertised_port=2, port=12)
 TRY_PRODUCE = "echo hello | kraft-wire produce test --bootstrap-server a:1"
 TRY_QUORUM = "kraft-wire quorum describe --bootstrap-controller a:1"
+
+
+def test_keys_that_are_not_known_are_named_before_the_node_starts() -> None:
+    text = "node.id=1\nprocess.roles=broker\ncontroller.quorum.voters=2@h:1\nlog.dirs=/a\n"
+    text += "controller.listener.names=CONTROLLER\nlog.dir=/b\nfrobnicate=1\nno.such.key=x\n"
+    config = load_config(settings_of_file(text, "server.properties"), {})
+    lines: list[str] = []
+    with pytest.raises(StartError, match="/a is not formatted"):
+        command._open_node(config, SimFileSystem(), EventLog(lines.append, lambda: 0))
+    named = [line for line in lines if "unknown_config_key" in line]
+    assert ["key=frobnicate" in named[0], "key=no.such.key" in named[1]] == [True, True]
+    assert len(named) == 2
 
 
 @pytest.mark.parametrize(

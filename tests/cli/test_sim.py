@@ -91,6 +91,15 @@ def test_what_cannot_be_run_ends_with_2(arguments: list[str]) -> None:
     assert "kraft-wire sim: " in result.output
 
 
+def test_story_gets_a_trace_too(tmp_path: Path) -> None:
+    story, trace = tmp_path / "story.txt", tmp_path / "t.jsonl"
+    story.write_text("# One voter.\n> cluster voters=1\n> write 1 r0 1500\n", encoding="utf-8")
+    arguments = ["--script", str(story), "--trace", str(trace)]
+    assert RUNNER.invoke(app, arguments).exit_code == 0
+    entries = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+    assert "state" in {entry["kind"] for entry in entries}
+
+
 def test_story_gets_a_page_too(tmp_path: Path) -> None:
     story, page = tmp_path / "story.txt", tmp_path / "story.html"
     story.write_text("# One voter.\n> cluster voters=1\n> write 1 r0 1500\n", encoding="utf-8")

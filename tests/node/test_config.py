@@ -254,6 +254,7 @@ def test_a_wrong_value_names_file_line_key_and_reason(line: str, message: str) -
         "log.cleaner.threads=2\nlog.cleaner.dedupe.buffer.size=2097154",
         "replica.socket.timeout.ms=500\nreplica.lag.time.max.ms=500",
         "queued.max.request.bytes=104857600",
+        "queued.max.request.bytes=0",
         "queued.max.request.bytes=-1",
         "socket.request.max.bytes=2000000000",
         "max.connections.per.ip=0\nmax.connections.per.ip.overrides=h:1",

@@ -10,7 +10,16 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kraft_wire.client.connection import BrokerConnection
 from kraft_wire.testing import Cluster, NodeFailed, RequestRefused
+from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
+from kraft_wire.wire.generated.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.testing.clients import consume, consume_async, produce, produce_async
 from tests.waiting import until
 
@@ -137,6 +146,21 @@ def test_time_that_passes_at_once_lets_a_member_expire() -> None:
 def _members(admin: AdminClient) -> list[object]:
     described = admin.describe_consumer_groups(["readers"])["readers"]
     return list(described.result(timeout=30).members)
+
+
+def test_request_without_a_response_is_over_before_the_next_one() -> None:
+    batch = build_batch([Record(None, b"v")])
+    data = PartitionProduceData(index=0, records=memoryview(batch))
+    silent = ProduceRequest(topic_data=[TopicProduceData(name="orders", partition_data=[data])])
+    with Cluster(topics=["orders"]) as cluster:
+        servers = cluster.bootstrap_servers
+        with BrokerConnection(servers, client_id="shop") as connection:
+            connection._post(silent, 9)
+            connection._posted.clear()
+            connection.send(MetadataRequest(topics=[]), MetadataResponse)
+        (exchange,) = cluster.requests(api="Produce", client_id="shop")
+        assert (exchange.response_frame, exchange.took_ms is None) == (None, False)
+        assert cluster.requests(api="Metadata", client_id="shop")[0].response is not None
 
 
 def test_requests_are_decoded_and_chosen_by_api_and_client(tmp_path: Path) -> None:

@@ -1,7 +1,13 @@
 """The state table: complete, and the same as the state diagram of Kafka's classic group."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.groups.classic.group import AwaitedAssignments, ClassicGroup, set_awaited
 from kraft_wire.broker.groups.classic.states import (
     CAN_REBALANCE,
     HEARTBEAT_ANSWERS,
@@ -10,6 +16,7 @@ from kraft_wire.broker.groups.classic.states import (
     GroupState,
     next_state,
 )
+from kraft_wire.broker.groups.shard import end_classic_group
 
 PREVIOUS_STATES = {
     GroupState.EMPTY: {GroupState.PREPARING_REBALANCE},
@@ -55,3 +62,15 @@ def test_a_rebalance_can_begin_in_every_state_but_preparing_and_dead() -> None:
 def test_a_dead_group_takes_no_event(event: GroupEvent) -> None:
     with pytest.raises(AssertionError):
         next_state(GroupState.DEAD, event)
+
+
+def test_classic_group_that_another_kind_replaces_is_dead_and_takes_no_memory() -> None:
+    memory, ended = MemoryUse(lambda: 1 << 20), []
+    group = ClassicGroup("g", memory, 5)
+    set_awaited(group, AwaitedAssignments(7, {"m": b"assignment"}))
+    timers = SimpleNamespace(cancel_all_of=ended.append)
+    shard = cast(Any, SimpleNamespace(groups={"g": group}, timers=timers))
+    end_classic_group(shard, group, ClockReading(1, 9))
+    assert (shard.groups, ended, memory.total_bytes) == ({}, ["g"], 0)
+    assert (group.state, group.state_timestamp_ms) == (GroupState.DEAD, 9)
+    assert group.awaited is None

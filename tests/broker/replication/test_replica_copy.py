@@ -122,7 +122,7 @@ def test_copy_begins_at_the_start_of_the_log_and_follows_its_bounds() -> None:
     assert twin.log_start_offset == 11
 
 
-def restarted_lower() -> Pair:
+def restarted_lower(count: int = 2, epoch: int = 4) -> Pair:
     """A log that began again, at an offset below the start of its copy."""
     pair = Pair()
     pair.write(9)
@@ -131,14 +131,19 @@ def restarted_lower() -> Pair:
     pair.catch_up()
     assert pair.twin.log_start_offset == 12
     pair.log.truncate_fully_and_start_at(Offset(3))
-    pair.write(2, epoch=4)
+    pair.write(count, epoch=epoch)
     return pair
 
 
-def test_copy_begins_again_where_the_log_began_again_below_its_start() -> None:
-    pair = restarted_lower()
+@pytest.mark.parametrize("count", [2, 6, 20])
+@pytest.mark.parametrize("epoch", [0, 4])
+def test_copy_begins_again_where_the_log_began_again_below_its_start(
+    count: int, epoch: int
+) -> None:
+    """Also where the log ends within the copy, or behind it."""
+    pair = restarted_lower(count, epoch)
     pair.catch_up()
-    assert (pair.twin.log_start_offset, pair.twin.log_end_offset) == (3, 7)
+    assert (pair.twin.log_start_offset, pair.twin.log_end_offset) == (3, 3 + 2 * count)
     assert contents(pair.twin) == contents(pair.log)
     assert pair.twin.epochs.entries == pair.log.epochs.entries
 

@@ -382,9 +382,16 @@ def test_an_authorization_id_is_nobody_else_in_scram() -> None:
 def test_nothing_follows_a_login_by_scram() -> None:
     """IllegalSaslStateException of 4.3.1: the exchange is over."""
     server = scram()
-    exchange(server)
-    with pytest.raises(LoginRefused):
-        server.step(b"n,,n=a=2Cb=3Dc,r=abc", 0)
+    last: list[bytes] = []
+
+    def kept(message: bytes) -> bytes:
+        last.append(message)
+        return message
+
+    exchange(server, kept)
+    for message in (b"n,,n=a=2Cb=3Dc,r=abc", *last):
+        with pytest.raises(LoginRefused):
+            server.step(message, 0)
 
 
 def test_only_the_ending_of_a_nonce_is_not_enough() -> None:
