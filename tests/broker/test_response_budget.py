@@ -4,8 +4,15 @@ import pytest
 
 from kraft_wire.node.outputs import Close, Output, Peer, Reply
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.wire.generated.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.describe_producers import DescribeProducersRequest, TopicRequest
+from kraft_wire.wire.generated.describe_transactions import DescribeTransactionsRequest
+from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
+from kraft_wire.wire.generated.init_producer_id import InitProducerIdRequest
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
 from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequest,
@@ -43,7 +50,27 @@ def door() -> NodeDoor:
         data = PartitionProduceData(index=0, records=bytes(batch))
         parts = [TopicProduceData(name="topic", partition_data=[data])]
         door.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=parts), 9)
+    begin_transaction(door)
     return door
+
+
+def begin_transaction(door: NodeDoor) -> None:
+    """Put a partition into a transaction."""
+    until_found = FindCoordinatorRequest(key="t", key_type=1)
+    while door.send(until_found, 3).response.error_code:
+        door.advance(100)
+    begun = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=60_000)
+    while (given := door.send(begun, 3).response).error_code:
+        door.advance(100)
+    topics = [AddPartitionsToTxnTopic(name="topic", partitions=[0])]
+    added = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="t",
+        v3_and_below_producer_id=given.producer_id,
+        v3_and_below_producer_epoch=given.producer_epoch,
+        v3_and_below_topics=topics,
+    )
+    (result,) = door.send(added, 3).response.results_by_topic_v3_and_below
+    assert [each.partition_error_code for each in result.results_by_partition] == [0]
 
 
 def whole_groups(count: int) -> Message:
@@ -65,6 +92,10 @@ def groups(count: int) -> Message:
     return DescribeGroupsRequest(groups=["group"] * count)
 
 
+def transactions(count: int) -> Message:
+    return DescribeTransactionsRequest(transactional_ids=["t"] * 80 * count)
+
+
 def producers(count: int) -> Message:
     topics = [TopicRequest(name="topic", partition_indexes=[0] * 8 * count)]
     return DescribeProducersRequest(topics=topics)
@@ -75,7 +106,7 @@ def answered(door: NodeDoor, request: Message, version: int) -> Output:
     header = RequestHeader(request_api_key=request.API_KEY, request_api_version=version)
     flexible = version >= type(request).FLEXIBLE_FROM
     frame = bytearray(header.encode(2 if flexible else 1)) + request.encode(version)
-    assert len(frame) < 2_000
+    assert len(frame) < 3_000
     door.node.receive(Peer(99, "127.0.0.1", 1, "PLAINTEXT"), frame, door.now_ms, door.wall_ms)
     (output,) = door.node.outputs
     door.node.outputs = []
@@ -90,6 +121,7 @@ def answered(door: NodeDoor, request: Message, version: int) -> Output:
         (one_partition_as_of_old, 7),
         (groups, 5),
         (producers, 0),
+        (transactions, 0),
     ],
     ids=lambda each: getattr(each, "__name__", str(each)),
 )
@@ -98,7 +130,7 @@ def test_an_answer_that_could_not_be_sent_is_not_made(
 ) -> None:
     few = answered(door, make(2), version)  # type: ignore[call-arg,arg-type]  # makes a request
     assert isinstance(few, Reply)
-    assert few.size_bytes > 2 * (len(METADATA) if make is not producers else 400)
+    assert few.size_bytes > 2 * (400 if make in (producers, transactions) else len(METADATA))
     many = answered(door, make(ENOUGH), version)  # type: ignore[call-arg,arg-type]  # as above
     assert isinstance(many, Close)
     assert many.rejection is not None

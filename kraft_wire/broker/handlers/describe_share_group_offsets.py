@@ -17,6 +17,7 @@ from kraft_wire.broker.end_offsets import EndOffset
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
+from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.broker.share_persister import PersisterResult, SharePartitionKey
 from kraft_wire.broker.share_switch import serves_share_groups
 from kraft_wire.model import ZERO_UUID, LeaderEpoch, TopicPartition, Uuid
@@ -38,6 +39,8 @@ __all__ = ["handle"]
 
 _NOT_KNOWN: Final = -1
 _ANY_LEADER: Final = LeaderEpoch(0)
+_PARTITION_BYTES: Final = 30
+"""Of a partition in the answer, without an error."""
 
 
 class _Named(NamedTuple):
@@ -57,7 +60,7 @@ _Ends = Mapping[TopicPartition, EndOffset]
 def handle(
     broker: "Broker", context: RequestContext, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse | Parked:
-    """Describe the start offsets of share groups.
+    """Describe the start offsets of share groups; an answer beyond its room ends the connection.
 
     Errors per group, first match wins: UNSUPPORTED_VERSION (share groups are switched off),
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS; both only if no topics are named. Errors per
@@ -70,12 +73,14 @@ def handle(
     groups = [
         DescribeShareGroupOffsetsResponseGroup(group_id=each.group_id) for each in request.groups
     ]
+    room = ResponseBudget(broker.settings, "groups", context.api_version)
     named: list[list[_Named]] = []
     for group, answered in zip(request.groups, groups, strict=True):
         topics = _asked(broker, group)
         if isinstance(topics, Refusal):
             answered.error_code, answered.error_message = topics.error, topics.message
             topics = []
+        room.take(sum(len(each.name) + _PARTITION_BYTES * len(each.numbers) for each in topics))
         named.append(topics)
     asked = {
         SharePartitionKey(group.group_id, topic.topic_id, number): TopicPartition(

@@ -6,9 +6,10 @@ Versions:    v0 (KIP-664)
 Left out:    nothing
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.broker.transactions.listing import describe_transaction
 from kraft_wire.wire.generated.describe_transactions import (
     DescribeTransactionsRequest,
@@ -22,18 +23,31 @@ if TYPE_CHECKING:
 
 __all__ = ["handle"]
 
+_STATE_BYTES: Final = 50
+"""Of an id without its name and topics."""
+
 
 def handle(
     broker: "Broker", context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    """Describe transactional ids.
+    """Describe transactional ids; an answer beyond its room ends the connection.
 
     Errors per id, first match wins: INVALID_REQUEST (empty), NOT_COORDINATOR,
     COORDINATOR_LOAD_IN_PROGRESS, TRANSACTIONAL_ID_NOT_FOUND.
     """
-    return DescribeTransactionsResponse(
-        transaction_states=[_describe(broker, name) for name in request.transactional_ids]
-    )
+    room = ResponseBudget(broker.settings, "transaction_states", context.api_version)
+    response = DescribeTransactionsResponse()
+    for name in request.transactional_ids:
+        state = _describe(broker, name)
+        room.take(_size_bytes(state))
+        response.transaction_states.append(state)
+    return response
+
+
+def _size_bytes(state: TransactionState) -> int:
+    """Return about how long an id is in the answer."""
+    topics = sum(len(each.topic) + 4 * len(each.partitions) for each in state.topics)
+    return _STATE_BYTES + len(state.transactional_id) + topics
 
 
 def _describe(broker: "Broker", name: str) -> TransactionState:

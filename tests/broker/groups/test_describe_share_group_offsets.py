@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
+
 from kraft_wire.broker.end_offsets import EndOffset, EndOffsetsCallback
 from kraft_wire.broker.share_persister import (
     PersisterResult,
@@ -18,6 +20,7 @@ from kraft_wire.wire.generated.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestTopic,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import UnencodableMessage
 from tests.broker.groups.harness import Harness, Reply, topic_id_of
 from tests.broker.groups.ready_groups import begin_loading, lose_coordination
 from tests.broker.groups.share.ready_share_groups import key
@@ -99,6 +102,20 @@ def test_start_offsets_and_lag_are_described() -> None:
     assert reply.is_parked
     assert leaders.answer(EndOffset(100)) == {TopicPartition("topic", 0)}
     assert described(reply) == {"topic": [(0, 40, 3, 50), (1, -1, 3, -1)]}
+
+
+def test_groups_that_are_named_often_have_a_bounded_answer() -> None:
+    """A small request would otherwise make an answer of any size."""
+    harness = sharing("member", partitions=2)
+    Leaders(harness)
+    room_bytes = 2 * (len("topic") + 2 * 30)
+    harness.settings = replace(harness.settings, connection_write_buffer_max_bytes=room_bytes)
+    request = describing(None)
+    request.groups *= 2
+    assert harness.send(request, 1).is_parked
+    request.groups *= 2
+    with pytest.raises(UnencodableMessage, match="larger than connection"):
+        harness.send(request, 1)
 
 
 def test_a_count_that_is_not_known_has_no_lag() -> None:
