@@ -46,13 +46,14 @@ SILENT: Final = "(no answer)"
 _READY_S: Final = 60.0
 _TRIES: Final = 40
 _PAUSE_S: Final = 0.1
-"""Until 4.3.1's controller leads again, or its coordinator has loaded."""
+"""Until 4.3.1's controller leads again, its coordinator has loaded, or its markers are written."""
 _EARLY: Final = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
     }
 )
 
@@ -235,7 +236,7 @@ def difference(
 
 
 def _is_early(fields: Fields) -> bool:
-    """Whether a coordinator is not ready, or the controller: some refusals make 4.3.1's resign."""
+    """Whether coordinator or controller are not ready: some refusals make 4.3.1's resign."""
     return any(path.endswith("error_code") and value in _EARLY for path, value in fields.items())
 
 
