@@ -5,9 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.broker.share_persister import SharePartitionKey
+from kraft_wire.broker.share_state.environment import ShareStateEnvironment
 from kraft_wire.broker.share_state.pruning import NeededOffsets
+from kraft_wire.broker.share_state.shard import ShareStateShard
 from kraft_wire.model import Uuid
+from kraft_wire.settings.node_settings import NodeSettings
+from tests.broker.share_state.test_against_apache import ListLog
 
 WRITES = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(1, 5)), max_size=30)
 """Each: the share partition, whether its state ends, and how far the log has grown."""
@@ -34,3 +40,20 @@ def test_the_oldest_newest_snapshot_of_what_is_alive_stays(
         assert needed.first_needed() == min(alive.values())
         if is_end:
             del alive[partition]
+
+
+def test_records_that_are_removed_are_not_removed_again() -> None:
+    """The next time something else is needed first; until then nobody is asked."""
+    removed: list[tuple[int, int]] = []
+    interval = {"share.coordinator.state.topic.prune.interval.ms": "100"}
+    environment = ShareStateEnvironment(
+        settings=lambda: BrokerSettings.of(NodeSettings(interval)),
+        has_partition=lambda key: True,
+        delete_records=lambda partition, offset: removed.append((partition, offset)),
+    )
+    shard = ShareStateShard(ListLog(), environment)  # type: ignore[arg-type]  # the same methods
+    shard.loaded(ClockReading(0, 0))
+    for now_ms, first in ((100, 4), (200, 4), (300, 6), (400, 6)):
+        shard.table.needed.written(key(0), first, is_end=False)
+        shard.tick(ClockReading(now_ms, now_ms))
+    assert removed == [(0, 4), (0, 6)]
