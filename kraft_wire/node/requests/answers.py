@@ -7,7 +7,7 @@ connection that was closed. Outputs go to the list of the current call, which th
 
 from typing import Final, NamedTuple
 
-from kraft_wire.broker.context import NO_REPLY, ReplyTo, RequestContext, Silence
+from kraft_wire.broker.context import CLOSE, NO_REPLY, ReplyTo, RequestContext, Silence
 from kraft_wire.node.outputs import Close, NoReply, Output
 from kraft_wire.node.quotas.charge import Charge
 from kraft_wire.node.requests.decoding import refused
@@ -79,4 +79,5 @@ class Answers:
                 charge.quotas.silent(charge, outputs, now_ms)
             outputs.append(NoReply(connection_id))
         else:
+            assert answer is CLOSE, "a parked request is answered by its response"
             outputs.append(Close(connection_id, None))
