@@ -7,6 +7,7 @@ answer with the committed metadata before and after it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from kraft_wire.wire.generated.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from kraft_wire.wire.generated.create_topics import CreateTopicsRequest
 from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
@@ -88,7 +90,13 @@ class MoveWatch:
         self._before = self._placement(request)
 
     def answered(self, node_id: int, request: Message, error: ErrorCode) -> None:
-        """S47: a cancellation ends a reassignment in progress, an election makes a leader."""
+        """S47: chosen replicas are used, a cancelled move ends, an election makes a leader."""
+        if error is ErrorCode.NONE:
+            for name, number, replicas in _chosen_replicas(request):
+                found = self._replicas(name, number)
+                if found is not None and found != replicas:
+                    what = f"{name}-{number} has the replicas"
+                    raise Violation("S47 AnswerIsRight", node_id, what, found, "not", replicas)
         before, after = self._before, self._placement(request)
         if before is None or after is None:
             return
@@ -98,6 +106,14 @@ class MoveWatch:
             what = "an election" if is_election else "a cancellation"
             facts = (what, error.name, "before", before, "after", after)
             raise Violation("S47 AnswerIsRight", node_id, *facts)
+
+    def _replicas(self, name: str, number: int) -> list[int] | None:
+        """Return where a partition is or moves to, None if it is gone."""
+        now: dict[Any, Any] = self._judge.twin.now
+        value = now.get(("partition", now.get(("topic", name)), number))
+        if value is None:
+            return None
+        return [each for each in value["replicas"] if each not in value["removing_replicas"]]
 
     def _placement(self, request: Message) -> _Placement | None:
         """Return the committed state; None if the controller also has uncommitted changes."""
@@ -126,6 +142,20 @@ class MoveWatch:
             leader=value["leader"],
             epoch=value["partition_epoch"],
         )
+
+
+def _chosen_replicas(request: Message) -> Iterator[tuple[str, int, list[int]]]:
+    """Yield topic, number and replicas of the partitions that a request places itself."""
+    match request:
+        case CreateTopicsRequest(validate_only=False):
+            for topic in request.topics:
+                for chosen in topic.assignments:
+                    yield topic.name, chosen.partition_index, list(chosen.broker_ids)
+        case AlterPartitionReassignmentsRequest():
+            for moved in request.topics:
+                for each in moved.partitions:
+                    if each.replicas is not None:
+                        yield moved.name, each.partition_index, list(each.replicas)
 
 
 def _is_wrong_cancellation(before: _Placement, after: _Placement, error: ErrorCode) -> bool:
