@@ -25,7 +25,8 @@ def bound_sockets(
             sock = socket.socket(family, socket.SOCK_STREAM)
             bound.append((listener, sock))
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted ones inherit it
+            # Accepted sockets inherit it.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setblocking(False)
             with starting(listener):
                 sock.bind((listener.host, listener.port))
