@@ -98,7 +98,8 @@ class Connection:
 
     def _receive(self) -> bool:
         """Receive once; return whether bytes came. A connection that ends is dropped."""
-        room, framing = self.framing.room(), self.framing
+        framing = self.framing
+        room = framing.room()
         try:
             if room is None:
                 count = self.transport.recv_into(self._host.receive_view)

@@ -95,7 +95,7 @@ def apache_node(
         node.start()
         yield targets(node.bootstrap, node.controller_bootstrap)
     finally:
-        node.kill()  # nobody looks at what it leaves, and its stop may hang
+        node.kill()  # its orderly stop may hang, and no test reads its directory afterwards
 
 
 @contextmanager

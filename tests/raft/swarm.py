@@ -166,7 +166,7 @@ class Day:
     def drill(self) -> None:
         """With nothing in the way: leaders stay, are replaced at once, and notice when cut off."""
         cluster, timing = self.cluster, self.cluster.setup.timing
-        # What the faults lost is given up, and whoever waited in vain for it has campaigned.
+        # Requests that the faults lost time out, and followers without an answer campaign.
         cluster.run(timing.request_timeout_ms + timing.fetch_timeout_ms)
         if not cluster.run_until(cluster.is_settled, HEALED_MS):
             raise Broken("L1 LeaderElected: not settled again")

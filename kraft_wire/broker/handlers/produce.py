@@ -55,7 +55,7 @@ _NO_ERROR: Final = ErrorCode.NONE  # looking an enum's member up costs what thre
 _CLIENT: Final = AppendOrigin.CLIENT
 _NO_TRANSACTIONAL_ID: Final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 _RECORD_ERRORS_MAX: Final = 100_000
-"""Refused records that one answer tells one by one, in whole batches."""
+"""Refused records that one answer names; for a batch all that its validation names, or none."""
 _SEVERAL_PRODUCERS: Final = "Transactional records contained more than one producer ID"
 
 
@@ -96,7 +96,7 @@ def _append_all(
 ) -> ProduceResponse | Withheld:
     """Append the accepted batches; `verified` is None for a request without transactional id."""
     uncommitted: list[_Appended] = []
-    failed, told_count = False, 0
+    failed, named_count = False, 0
     topics = []
     for topic in requested:
         name: str | None = topic.name
@@ -112,7 +112,7 @@ def _append_all(
             answer = _answer(data.index, result)
             if result.error is not _NO_ERROR:
                 failed = True
-                told_count = _tell_record_errors(answer, result, told_count)
+                named_count = _name_record_errors(answer, result, named_count)
             elif partition is not None and partition.log.high_watermark <= result.last_offset:
                 uncommitted.append((partition, Offset(result.last_offset + 1), answer))
             answers.append(answer)
@@ -350,22 +350,22 @@ def _answer(index: int, result: AppendResult) -> PartitionProduceResponse:
     return answer
 
 
-def _tell_record_errors(
-    answer: PartitionProduceResponse, result: AppendResult, told_count: int
+def _name_record_errors(
+    answer: PartitionProduceResponse, result: AppendResult, named_count: int
 ) -> int:
-    """Tell the refused records of a batch, where the answer may tell as many more.
+    """Name the refused records of a batch in its answer, if the limit allows as many more.
 
-    Returns how many the answer tells by now, or would.
+    Returns the number for the next batch: those named before and those of this batch.
     """
-    told_count += len(result.record_errors)
-    if told_count <= _RECORD_ERRORS_MAX:
+    named_count += len(result.record_errors)
+    if named_count <= _RECORD_ERRORS_MAX:
         answer.record_errors = [
             BatchIndexAndErrorMessage(
                 batch_index=error.batch_index, batch_index_error_message=error.message
             )
             for error in result.record_errors
         ]
-    return told_count
+    return named_count
 
 
 def _name_leaders(broker: Broker, context: RequestContext, response: ProduceResponse) -> None:

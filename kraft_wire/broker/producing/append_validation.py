@@ -53,9 +53,9 @@ _NO_TIMESTAMP: Final = -1
 _OFFSET_MAX: Final = (1 << 63) - 1
 _COPIED_BYTES_MAX: Final = 64 * 1024
 RECORD_ERRORS_MAX: Final = 10_000
-"""Refused records of one batch that are told one by one: a small batch may decompress to millions.
+"""Refused records of one batch that an answer names: a small batch can decompress to millions.
 
-Clients take the others for refused with them.
+Clients treat the others as refused with them.
 """
 _SHOWN_ERRORS: Final = 3
 """Kafka's message shows the first three record errors at most."""
@@ -270,7 +270,7 @@ def _refuse_records(
     """Refuse a batch that has records without a key, or with times that are not allowed.
 
     Each record has one error at most, that of its key first. One wrong time makes the error of the
-    batch INVALID_TIMESTAMP. All are counted, the first `RECORD_ERRORS_MAX` told.
+    batch INVALID_TIMESTAMP. All are counted, the first `RECORD_ERRORS_MAX` named.
     """
     no_key = f"Compacted topic cannot accept message without key in topic partition {name}"
     errors: list[RecordError] = []

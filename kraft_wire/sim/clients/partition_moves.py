@@ -2,7 +2,7 @@
 
 A controller's answer depends on the partition: a reassignment can only be cancelled while it is in
 progress, and a preferred leader is elected unless it leads or may not. `MoveWatch` compares the
-answer with the committed metadata before and after it.
+answer with the committed metadata before and after it, also for replicas that a client chose.
 """
 
 from __future__ import annotations

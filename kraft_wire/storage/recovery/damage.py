@@ -155,7 +155,7 @@ def _log_damage(
         if why is None:
             return []
         with_gaps = LogVerifier(start, epochs, recovery_point, is_contiguous=False)
-        if is_contiguous and _walk(with_gaps, segments) is None:
+        if is_contiguous and _walk(with_gaps, segments) is None:  # only the gaps are wrong
             why += "; no damage if the log was copied from one that was compacted"
         return [_damage_at(partition, segments[index:], bad, why, verifier.expected)]
     if verifier.expected >= recovery_point:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
-from kraft_wire.broker.coordination.commit_waits import CommitCallback
-from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
+from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.broker.share_persister import (
     InitialShareState,
@@ -25,13 +24,13 @@ from kraft_wire.broker.share_state.environment import ShareStateEnvironment
 from kraft_wire.broker.share_state.shard import ShareStateShard
 from kraft_wire.model import LeaderEpoch, Offset, Uuid, uuid_to_text
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import message_table
 from kraft_wire.wire.json_form import message_from_json, message_to_json
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.broker.share_state.apache_states import ApacheStates
+from tests.broker.share_state.list_log import ListLog
 from tests.broker.share_state.sharing import batch
 
 pytestmark = pytest.mark.java
@@ -42,28 +41,6 @@ NOWHERE = Uuid(b"no topic has it.")
 COLD_MS = 10_000
 STEPS = 600
 MERGES = 20_000
-
-
-class ListLog:
-    """`ShardLog` over a list, where everything is committed at once."""
-
-    partition = 0
-
-    def __init__(self) -> None:
-        self.records: list[CoordinatorRecord] = []
-
-    def append_for_later(self, records: Sequence[CoordinatorRecord], at: ClockReading) -> Appended:
-        self.records += records
-        return Appended(ErrorCode.NONE)
-
-    def end_offset(self) -> int:
-        return len(self.records)
-
-    def high_watermark(self) -> int:
-        return len(self.records)
-
-    def await_commit(self, safe_at: int, at: ClockReading, then: CommitCallback) -> None:
-        raise AssertionError("committed already")
 
 
 class Story:

@@ -13,7 +13,7 @@ from kraft_wire.broker.share_state.pruning import NeededOffsets
 from kraft_wire.broker.share_state.shard import ShareStateShard
 from kraft_wire.model import Uuid
 from kraft_wire.settings.node_settings import NodeSettings
-from tests.broker.share_state.test_against_apache import ListLog
+from tests.broker.share_state.list_log import ListLog
 
 WRITES = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(1, 5)), max_size=30)
 """Each: the share partition, whether its state ends, and how far the log has grown."""
@@ -43,7 +43,7 @@ def test_the_oldest_newest_snapshot_of_what_is_alive_stays(
 
 
 def test_records_that_are_removed_are_not_removed_again() -> None:
-    """The next time something else is needed first; until then nobody is asked."""
+    """The shard asks for a deletion only when the first needed offset has moved."""
     removed: list[tuple[int, int]] = []
     interval = {"share.coordinator.state.topic.prune.interval.ms": "100"}
     environment = ShareStateEnvironment(
