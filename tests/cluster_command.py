@@ -114,7 +114,7 @@ class ClusterCommand(Process):
 
     def until(self, ask: Callable[[], Answer]) -> Answer:
         """Ask until the answer is true."""
-        return until(ask, lambda: (self.text, self.logs()), every_s=0.05)
+        return until(ask, lambda: (self.news, self.shown[-1:], self.logs()), every_s=0.05)
 
     def logs(self) -> dict[str, str]:
         """The ends of all nodes' logs."""

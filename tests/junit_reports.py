@@ -25,6 +25,11 @@ class Timed:
     reason: str = ""
     """Why it failed: the exception and its first line."""
 
+    @property
+    def file(self) -> str:
+        """Where the test is, from the checkout."""
+        return self.name.partition("::")[0]
+
 
 def read_report(report: Path) -> list[Timed]:
     """Read pytest's report; none where the phase ran no test."""
@@ -48,5 +53,5 @@ def seconds_by_file(tests: Sequence[Timed]) -> dict[str, float]:
     """Sum up the time of each file's tests, the longest file first."""
     found: Counter[str] = Counter()
     for test in tests:
-        found[test.name.partition("::")[0]] += test.seconds
+        found[test.file] += test.seconds
     return dict(found.most_common())

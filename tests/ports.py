@@ -10,7 +10,11 @@ from itertools import cycle
 from pathlib import Path
 from random import SystemRandom
 
-__all__ = ["free_port"]
+__all__ = ["DRAWN", "free_port"]
+
+DRAWN = (10_000, 20_000)
+"""The first port, and the first beyond. `kraft-wire cluster` draws others, which it does not claim
+here: one that it had drawn, and had not listened on yet, could be drawn here too."""
 
 CLAIMS = Path(tempfile.gettempdir(), f"kraft-wire-test-ports-{os.getuid()}")
 """The process that has locked the byte at N has port N; the kernel unlocks it when it ends."""
@@ -33,8 +37,8 @@ def free_port() -> int:
 
 
 def _own_ports() -> Iterator[int]:
-    """All ports below those of connections, from where this process alone is likely to begin."""
-    ports = range(10_000, 32_000)
+    """All ports of tests, from where this process alone is likely to begin."""
+    ports = range(*DRAWN)
     first = SystemRandom().choice(ports)
     return cycle((*range(first, ports.stop), *range(ports.start, first)))
 

@@ -316,6 +316,21 @@ def test_of_our_code_alone() -> None:
     fails_once("ours")
 """
 
+UNSTEADY_SETUP = f"""
+import pytest
+from test_three import fails_once
+
+pytestmark = pytest.mark.slow
+
+@pytest.fixture(scope="module")
+def cluster() -> None:
+    fails_once("cluster")
+
+@pytest.mark.parametrize("number", range({unsteady.AGAIN_MAX + 1}))
+def test_of_a_cluster(cluster: None, number: int) -> None:
+    pass
+"""
+
 
 @pytest.fixture
 def unsteady_suite(tmp_path: Path) -> Path:
@@ -361,3 +376,14 @@ def test_many_failures_are_not_run_again(unsteady_suite: Path) -> None:
     ]
     assert unsteady.run_again(failed, unsteady_suite, unsteady_suite / "again.xml") == failed
     assert not (unsteady_suite / "again.xml").exists()
+
+
+def test_setups_that_fail_in_one_file_are_one_failure(unsteady_suite: Path) -> None:
+    (unsteady_suite / "test_shared.py").write_text(UNSTEADY_SETUP)
+    found = ran(unsteady_suite, "test_shared.py")
+    assert len(found) == unsteady.AGAIN_MAX + 1
+    assert {each.outcome for each in found} == {"unsteady"}
+    files = [Timed(f"test_{each}.py::test", 1.0, "error") for each in range(len(found))]
+    again = unsteady_suite / "many.xml"
+    assert unsteady.run_again(files, unsteady_suite, again) == files
+    assert not again.exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.cli.cluster.ports import free_ports
 from tests import ports
 from tests.tidiness import CHECKOUT
 
@@ -27,7 +28,11 @@ def drawing(claims: Path) -> subprocess.Popen[bytes]:
 def test_process_never_draws_a_port_twice() -> None:
     drawn = [ports.free_port() for _ in range(50)]
     assert len({*drawn}) == len(drawn)
-    assert all(10_000 <= port < 32_000 for port in drawn)
+    assert all(port in range(*ports.DRAWN) for port in drawn)
+
+
+def test_cluster_draws_none_of_the_ports_of_tests() -> None:
+    assert not {*range(*ports.DRAWN)} & {*free_ports(200)}
 
 
 def test_port_that_another_process_has_drawn_is_passed_over_until_it_ends(

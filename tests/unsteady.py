@@ -20,7 +20,9 @@ __all__ = ["AGAIN_MAX", "UNSTEADY", "run_again"]
 UNSTEADY = "unsteady"
 """The outcome of a test that failed, and then passed alone."""
 AGAIN_MAX = 8
-"""Failed tests of a phase that run again."""
+"""Failures of a phase after which nothing runs again.
+
+Setups that fail in a file are one failure: its tests share what they set up, such as a cluster."""
 SECONDS_MAX = 10 * 60
 START_PROGRAMS = " or ".join(["slow", "client", *PROGRAMS])
 
@@ -28,7 +30,7 @@ START_PROGRAMS = " or ".join(["slow", "client", *PROGRAMS])
 def run_again(tests: Sequence[Timed], checkout: Path, report: Path) -> list[Timed]:
     """Return the tests; the outcome of a failed one that passes alone is `UNSTEADY`."""
     failed = list(dict.fromkeys(each.name for each in tests if each.outcome in FAILURES))
-    if not 0 < len(failed) <= AGAIN_MAX:
+    if not 0 < _failures_count(tests) <= AGAIN_MAX:
         return [*tests]
     print(f"\n=== again, alone: {', '.join(failed)}", flush=True)
     command = [sys.executable, "-m", "pytest", "-m", START_PROGRAMS, f"--junitxml={report}"]
@@ -45,3 +47,9 @@ def run_again(tests: Sequence[Timed], checkout: Path, report: Path) -> list[Time
         else each
         for each in tests
     ]
+
+
+def _failures_count(tests: Sequence[Timed]) -> int:
+    failed = {each.name for each in tests if each.outcome == "failed"}
+    files = {each.file for each in tests if each.outcome == "error" and each.name not in failed}
+    return len(failed) + len(files)

@@ -10,7 +10,7 @@ __all__ = ["PORT_MAX", "first_taken_port", "free_ports"]
 
 PORT_MAX: Final = 65_535
 _HOST: Final = "127.0.0.1"
-_FIRST_PORT: Final = 10_000
+_FIRST_PORT: Final = 20_000
 _CONNECTION_PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CONNECTIONS_FROM: Final = 32_768
 """Linux's default for the first port of outgoing connections."""
