@@ -175,6 +175,7 @@ class Replicas:
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = is_leader
         self._lead(partition, view, now_ms)
+        assert partition.leadership is None or partition.is_leader, name
         self._env.fetches.wake(partition)
         if not partition.is_leader:
             self._env.produces.check(partition)

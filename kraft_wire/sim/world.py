@@ -104,10 +104,10 @@ class World(Stage):
         for broker in self.paper_brokers.values():
             broker.is_done = True
 
-    def _fenced(self, epoch: int, broker_id: int, broker_epoch: int) -> None:
+    def _fenced(self, epoch: int, broker_id: int, broker_epoch: int, led: bool) -> None:
         broker = self.paper_brokers.get(broker_id)
         if broker is not None:
-            broker.fenced(epoch, broker_epoch)
+            broker.fenced(epoch, broker_epoch, led=led)
 
     # -- looking ---------------------------------------------------------------------------------
 

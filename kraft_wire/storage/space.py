@@ -66,6 +66,7 @@ class DiskSpace:
         assert not self.is_full, self._path
         if not self._ballast_bytes or self._fs.exists(self._path):
             return
+        assert self._ballast_bytes > 0, self._ballast_bytes
         try:
             file = self._fs.open(self._path, create=True)
             try:

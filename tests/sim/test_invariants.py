@@ -477,9 +477,23 @@ def test_fenced_before_its_session_ends_is_found(world: World) -> None:
     broker._heard = (leader.id, leader.quorum.epoch, world.now_us - broker.session_ms * 1_000 + 1)
     leader.disturbed_us = 0
     with pytest.raises(Violation, match="S48 SessionIsKept"):
-        broker.fenced(leader.quorum.epoch, 7)
+        broker.fenced(leader.quorum.epoch, 7, led=False)
     broker._heard = (leader.id, leader.quorum.epoch, world.now_us - 10_000_000)
-    broker.fenced(leader.quorum.epoch, 7)
+    broker.fenced(leader.quorum.epoch, 7, led=False)
+
+
+def test_stopping_broker_that_is_fenced_while_it_leads_is_found(world: World) -> None:
+    broker = StubBroker(world, world.traffic, world.judge, 31)
+    leader = world.leader()
+    assert leader is not None
+    broker.epoch = broker._asked_to_stop = 7
+    broker._heard = (leader.id, leader.quorum.epoch, world.now_us)
+    leader.disturbed_us = -1
+    broker.fenced(leader.quorum.epoch, 7, led=False)
+    with pytest.raises(Violation, match="S48 SessionIsKept"):
+        broker.fenced(leader.quorum.epoch, 7, led=True)
+    broker._asked_to_be_fenced = 7
+    broker.fenced(leader.quorum.epoch, 7, led=True)
 
 
 def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:

@@ -167,6 +167,7 @@ class CoordinatorRuntime(Generic[_Shard]):
 
     def _elected(self, partition: int, now_ms: int) -> None:
         """Begin to load a partition; one without records is served at once."""
+        assert partition in self._led, partition
         if partition in self._shards or partition in self._loading:
             return
         shard = self._new_shard(ShardLog(partition, self._log, self._commits))
@@ -269,6 +270,8 @@ class CoordinatorRuntime(Generic[_Shard]):
         shard.topics_deleted(loading.deleted, at)
 
     def _serve(self, partition: int, shard: _Shard, now_ms: int) -> None:
+        assert partition in self._led, partition
+        assert partition not in self._shards, partition
         if not self._shards:
             self._clean_up_ms = now_ms + self.topic.clean_up_interval_ms()
         self._shards[partition] = shard

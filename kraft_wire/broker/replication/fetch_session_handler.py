@@ -100,6 +100,7 @@ class FetchSessionHandler:
             self.session_partitions.update(listed)
             for key in forgotten:
                 del self.session_partitions[key]
+        assert len(self.session_partitions) == len(self._wanted), self.session_id
         self._changed = {}
 
     def take(self, response: FetchResponse) -> str | None:

@@ -73,6 +73,8 @@ class LeaderSide:
 
     def lead(self, partition: Partition, view: PartitionImage, now_ms: int) -> None:
         """Lead a partition by the metadata; the log has its leader epoch already."""
+        assert partition.is_leader, partition.topic_partition
+        assert not partition.offline, partition.topic_partition
         leadership = partition.leadership
         if leadership is None:
             leadership = partition.leadership = Leadership(

@@ -112,6 +112,7 @@ class RecordState:
         A record that has been delivered as often as the limit allows is archived instead of
         becoming available again.
         """
+        assert to is ACQUIRED or not delivers, to
         if self._before is not None:
             return False
         if to is AVAILABLE and self.delivery_count >= delivery_count_limit:

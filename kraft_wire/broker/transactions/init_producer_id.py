@@ -70,6 +70,7 @@ def init_producer_id(
 
 def _new_entry(name: str, producer_id: int, timeout_ms: int) -> TransactionalId:
     """Return an id that has no epoch yet, and no record."""
+    assert producer_id > NO_PRODUCER_ID, (name, producer_id)
     metadata = TransactionMetadata(
         producer_id=producer_id,
         producer_epoch=NO_EPOCH,
@@ -140,6 +141,9 @@ def _initialize(
             producer_epoch=now.producer_epoch,
             last_producer_epoch=now.last_producer_epoch,
         )
+
+    assert target.producer_id > NO_PRODUCER_ID, target
+    assert target.producer_epoch > NO_EPOCH, target
 
     def committed(error: ErrorCode, then: ClockReading) -> None:
         if error is ErrorCode.NONE:

@@ -73,6 +73,7 @@ class TransactionShard:
         meanwhile. A record in the log that is not committed yet keeps the change pending: it takes
         effect as soon as it is committed, regardless of the client's answer.
         """
+        assert entry.pending in (None, target.state), (entry.name, entry.pending, target)
         entry.pending = target.state
         record = transaction_record(entry.name, target, self.env.transaction_version())
         appended = self.log.append_for_later([record], at)
@@ -109,6 +110,7 @@ class TransactionShard:
         self, entry: TransactionalId, target: TransactionMetadata, at: ClockReading
     ) -> None:
         """Let a committed change take effect; a decided transaction gets its markers."""
+        assert entry.pending is target.state, (entry.name, entry.pending, target)
         entry.metadata = target
         entry.pending = None
         self.note_state(entry)
@@ -130,6 +132,8 @@ class TransactionShard:
     def _send_markers(self, entry: TransactionalId, at: ClockReading) -> None:
         """Have the markers of a decided transaction written, then complete it."""
         metadata = entry.metadata
+        assert entry.pending is None, (entry.name, entry.pending)
+        assert metadata.state in PREPARED, (entry.name, metadata)
         is_commit = metadata.state is TransactionState.PREPARE_COMMIT
         entry.pending = (
             TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
@@ -152,6 +156,7 @@ class TransactionShard:
         """Write that every partition has its marker; a refused record is written again."""
         if self.is_released:
             return
+        assert not entry.unmarked, (entry.name, entry.unmarked)
         metadata = entry.metadata
         target = next_metadata(
             metadata, TransactionEvent.MARKERS_WRITTEN, metadata.client_version, at.wall_ms

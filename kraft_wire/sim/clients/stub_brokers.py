@@ -72,7 +72,7 @@ class StubBroker:
         """Whether its last change of an ISR named an epoch that is over."""
         self._heard: tuple[int, int, int] | None = None
         """Node and epoch that took a heartbeat last, and when that was sent."""
-        self._asked_to_be_fenced = -1
+        self._asked_to_be_fenced = self._asked_to_stop = -1
         """The newest broker epoch under which it did: such a request may arrive at any time."""
 
     def start(self) -> None:
@@ -130,8 +130,10 @@ class StubBroker:
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
         wants_fence = self._random.random() < 0.01
-        if wants_fence or self._is_leaving:
+        if wants_fence:
             self._asked_to_be_fenced = self.epoch
+        if self._is_leaving:
+            self._asked_to_stop = self.epoch
         return BrokerHeartbeatRequest(
             broker_id=self.id,
             broker_epoch=self.epoch,
@@ -231,14 +233,18 @@ class StubBroker:
 
     # -- judging ---------------------------------------------------------------------------------
 
-    def fenced(self, epoch: int, broker_epoch: int) -> None:
+    def fenced(self, epoch: int, broker_epoch: int, *, led: bool) -> None:
         """A leader of an epoch fenced it: not before its session ended.
 
+        A broker that asks to stop is fenced at once only if it leads no partition; else others
+        lead first, while it is recorded as about to stop (KIP-841).
         Only where that leader's clock and process were left alone since the last heartbeat.
         """
         if self._heard is None or broker_epoch != self.epoch:
             return
         if self._asked_to_be_fenced == self.epoch:
+            return
+        if self._asked_to_stop == self.epoch and not led:
             return
         node_id, heard_epoch, sent_us = self._heard
         machine = self.stage.machines[node_id]

@@ -116,9 +116,12 @@ class DecisionIsAllowed(LogSignals):
         self._topic_ids: dict[bytes, bool] = {}
         self._epochs: dict[int, int] = {}
         """By broker: the highest epoch that it got."""
+        self._base_offset = -1
+        self._deposed_at: dict[int, int] = {}
+        """By broker: the last batch in which it lost a leadership while it was active."""
 
     def committed(self, watch: NodeWatch, batch: SeenBatch) -> None:
-        self._watch, self._epoch = watch, batch.epoch
+        self._watch, self._epoch, self._base_offset = watch, batch.epoch, batch.base_offset
         for offset, value in enumerate(batch.values(), batch.base_offset):
             record = decode_message(value)
             if isinstance(record, BeginTransactionRecord):
@@ -172,7 +175,8 @@ class DecisionIsAllowed(LogSignals):
                 self._must(is_known, record, known)
                 if isinstance(record, BrokerRegistrationChangeRecord) and record.fenced > 0:
                     self.judge.marks["broker fenced"] += 1
-                    self.judge.fenced(self._epoch, record.broker_id, record.broker_epoch)
+                    led = self._deposed_at.get(record.broker_id) == self._base_offset
+                    self.judge.fenced(self._epoch, record.broker_id, record.broker_epoch, led)
             case _:
                 self._others(record)
         self.twin.replay(record, offset)
@@ -222,6 +226,10 @@ class DecisionIsAllowed(LogSignals):
         after = changed_partition(before, record)
         self.judge.marks["partition changed"] += 1
         self._placed(record, before, after)
+        former = before["leader"]
+        is_deposed = former not in after["isr"] or after["leader"] == _NOBODY
+        if is_deposed and record.replicas is None and self._is_active(former):
+            self._deposed_at[former] = self._base_offset
         if record.leader in (-2, _NOBODY):
             return
         # A partition without a leader elects a replica where its new directory is named.

@@ -152,8 +152,9 @@ class Judge:
         """The last replica that voted for another one."""
         self.committed: Callable[[SeenBatch], None] = lambda batch: None
         """Called with each committed batch of metadata."""
-        self.fenced: Callable[[int, int, int], None] = lambda *broker: None
-        """Called for each fenced broker: the leader's epoch, the broker's id and its epoch."""
+        self.fenced: Callable[[int, int, int, bool], None] = lambda *broker: None
+        """Called for each fenced broker: the leader's epoch, the broker's id and its epoch, and
+        whether it led a partition until then and was not about to stop."""
         self.marks: Counter[str] = Counter()
         """Counts of reached states, for the table of coverage."""
         self.invariants = [kind(self) for kind in kinds]

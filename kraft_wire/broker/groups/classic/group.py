@@ -261,7 +261,7 @@ class ClassicGroup:
         before = member.awaiting_join
         self._joined_count += (waiting is not None) - (before is not None)
         member.awaiting_join = waiting
-        assert self._joined_count >= 0, self._joined_count
+        assert 0 <= self._joined_count <= len(self.members), self._joined_count
         return before
 
     def set_assignment(self, member: Member, assignment: bytes) -> None:
@@ -349,6 +349,7 @@ class ClassicGroup:
         self._resize(sign * member.size_bytes)
         for name in member.protocols:
             supporters = self._support.get(name, 0) + sign
+            assert supporters >= 0, (self.group_id, name)
             if supporters:
                 self._support[name] = supporters
             else:

@@ -222,6 +222,7 @@ class ConsumerGroup:
             if name is None:
                 continue
             count = (users.get(name) or 0) + sign
+            assert count >= 0, (self.group_id, name)
             if count:
                 users[name] = count
             else:
@@ -231,6 +232,7 @@ class ConsumerGroup:
         """Count the partitions of a member among those that are held."""
         for place in () if member is None else _held_by(member):
             count = self._holders.get(place, 0) + sign
+            assert count >= 0, (self.group_id, place)
             if count:
                 self._holders[place] = count
             else:

@@ -146,6 +146,7 @@ class OffsetTable:
         if removed is None:
             return
         self._count -= 1
+        assert self._count >= 0, key
         self._memory.add(-removed.size_bytes)
         if not partitions:
             del topics[key.topic]

@@ -46,6 +46,7 @@ class UncommittedOffsets:
         """Put an offset, or remove it with None; with `safe_at` None it is committed."""
         self._settle()
         if safe_at is not None:
+            assert not self._changes or self._changes[-1][0] <= safe_at, (key, safe_at)
             before = self._table.get(key)
             self._changes.append((safe_at, key))
             self._before.setdefault(key, deque()).append(before)
@@ -67,6 +68,8 @@ class UncommittedOffsets:
                 self.change(key, committed, safe_at)
         if decided and safe_at is not None:
             self._ended.append((safe_at, list(decided)))
+            is_committed = self._high_watermark() >= safe_at
+            assert is_committed or all(map(self.is_unstable, decided)), (producer_id, safe_at)
 
     def is_unstable(self, key: OffsetKey) -> bool:
         """Whether a transaction changes an offset whose end is not committed (KIP-447)."""
