@@ -97,8 +97,11 @@ class Stage:
         producer_id: int = 7,
         name: str = NAME,
         rules: int = 2,
+        start_ms: int | None = None,
     ) -> None:
         """A coordinator's record is committed."""
+        if start_ms is None:
+            start_ms = -1 if state == EMPTY else 0
         key = TransactionLogKey(transactional_id=name)
         value = TransactionLogValue(
             producer_id=producer_id,
@@ -108,6 +111,7 @@ class Stage:
                 PartitionsSchema(topic=topic, partition_ids=[n]) for topic, n in partitions
             ],
             client_transaction_version=rules,
+            transaction_start_timestamp_ms=start_ms,
         )
         record = Record(key=_versioned(key, 0), value=_versioned(value, 1), timestamp=0)
         data = build_batch([record], base_offset=len(self.state.batches))
@@ -437,6 +441,21 @@ def prepare_loses_a_partition(stage: Stage) -> None:
     stage.record(PREPARE_COMMIT, 1)
 
 
+def starts_anew_when_it_is_decided(stage: Stage) -> None:
+    stage.begins()
+    stage.record(PREPARE_COMMIT, 1, IN_T, start_ms=1)
+
+
+def begins_without_a_time(stage: Stage) -> None:
+    stage.record(EMPTY, 0)
+    stage.record(ONGOING, 0, IN_T, start_ms=-1)
+
+
+def has_a_start_at_rest(stage: Stage) -> None:
+    stage.record(EMPTY, 0)
+    stage.record(EMPTY, 1, start_ms=0)
+
+
 def begins_before_it_is_complete(stage: Stage) -> None:
     stage.begins()
     stage.record(PREPARE_COMMIT, 1, IN_T)
@@ -561,6 +580,9 @@ PLANTS: list[tuple[str, Callable[[Stage], None]]] = [
     ("T12", producer_id_of_two_ids),
     ("T13", epoch_rises_by_two),
     ("T13", prepare_loses_a_partition),
+    ("T13", starts_anew_when_it_is_decided),
+    ("T13", begins_without_a_time),
+    ("T13", has_a_start_at_rest),
     ("T13", begins_before_it_is_complete),
     ("T13", removed_while_it_is_open),
     ("T13", memory_is_another),

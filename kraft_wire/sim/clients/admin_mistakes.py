@@ -72,7 +72,7 @@ def _topics(name: str) -> tuple[Mistake, ...]:
 
 def _settings(name: str) -> tuple[Mistake, ...]:
     """A value out of its range, an unknown setting, and an unknown quota."""
-    short = AlterableConfig(name="interval.ms", config_operation=0, value="1")
+    short = AlterableConfig(name="interval.ms", config_operation=0, value="99")
     unknown = AlterableConfig(name="no.such.setting", config_operation=0, value="1000")
     found = []
     for configs in ([short], [unknown]):
@@ -107,7 +107,7 @@ def _credentials(name: str) -> tuple[Mistake, ...]:
             salt=b"salt",
             salted_password=b"p" * 32,
         )
-        for iterations in (1, 4_096)
+        for iterations in (4_095, 4_096)
     )
     return (
         (CreateAclsRequest(creations=[acl]), ErrorCode.INVALID_REQUEST),

@@ -16,6 +16,7 @@ from typing import cast
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.sim.judge.group_epochs import GroupEpochs
+from kraft_wire.sim.judge.group_memory import judge_group_memory
 from kraft_wire.sim.judge.isr_watch import IsrWatch
 from kraft_wire.sim.judge.log_watch import SeenBatch
 from kraft_wire.sim.judge.move_judge import MoveJudge
@@ -103,6 +104,7 @@ class DataJudge(ReplicaJudge):
             judge_follower(machine, self.stage.machines)
         elif event == "tick":
             self.isr_watch.after(machine)
+            self.looked["S25 BoundedMemory"] += judge_group_memory(machine)
             if self.transactions is not None:
                 self.transactions.timeouts.after(machine)
 

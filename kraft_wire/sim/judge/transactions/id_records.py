@@ -48,6 +48,7 @@ _MAY_FOLLOW: Final = {
 }
 """State -> the states that it may follow."""
 _LAST_EPOCH: Final = 32_766
+_NO_TIME: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,8 @@ def why_forbidden(before: IdRecord | None, after: IdRecord | None) -> str | None
         return None if after.state == EMPTY and is_first else "begins elsewhere"
     if before.state not in _MAY_FOLLOW.get(after.state, ()):
         return "state"
+    if _has_other_start(before, after):
+        return "start"
     if after.producer[0] != before.producer[0]:
         return _why_no_new_id(before, after)
     raised = after.producer[1] - before.producer[1]
@@ -124,6 +127,14 @@ def why_forbidden(before: IdRecord | None, after: IdRecord | None) -> str | None
     if raised not in allowed:
         return "epoch"
     return _why_other_partitions(before, after)
+
+
+def _has_other_start(before: IdRecord, after: IdRecord) -> bool:
+    """Whether the time is not that at which the transaction began; an id at rest has none."""
+    if after.state == EMPTY:
+        return after.start_ms != _NO_TIME
+    begins = before.state in _AT_REST
+    return after.start_ms < 0 if begins else after.start_ms != before.start_ms
 
 
 def _why_no_new_id(before: IdRecord, after: IdRecord) -> str | None:
