@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kraft_wire.audit.collector import CannotAudit, plan_audit, run_audit
+from kraft_wire.audit.collector import CannotAudit, plan_audit, reading, run_audit
 from kraft_wire.audit.collector.reading import read_indexes
 from kraft_wire.columnar import list_partitions
 from kraft_wire.model import Offset, TopicPartition
@@ -104,7 +106,7 @@ def test_leader_epochs_that_follow_what_is_deleted_are_waited_for(
     def pause(_seconds: float) -> None:
         epochs.truncate_from_start(Offset(int(second.stem)))
 
-    monkeypatch.setattr("time.sleep", pause)
+    monkeypatch.setattr(reading, "time", SimpleNamespace(sleep=pause, time=time.time))
     assert faults(planned(nodes)) == []
 
 

@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,8 +48,10 @@ class Played:
             role = BROKER if node_id > 100 else "controller"
             state.nodes[node_id] = NodeState(node_id, "kraft-wire", 9000 + node_id, role, pid=pid)
         self.files.save(state)
-        monkeypatch.setattr(os, "kill", self._kill)
-        monkeypatch.setattr(nodes.time, "sleep", lambda _: self._serve())  # type: ignore[attr-defined]  # a module that it imports
+        # In this module alone: a pause of another thread would take requests, too.
+        monkeypatch.setattr(nodes, "os", SimpleNamespace(kill=self._kill))
+        clock = SimpleNamespace(sleep=lambda _: self._serve(), monotonic=time.monotonic)
+        monkeypatch.setattr(nodes, "time", clock)
         monkeypatch.setattr(nodes, "dial_as_admin", lambda files, state: None)
         monkeypatch.setattr(nodes, "ClusterQuestions", self._questions)
         monkeypatch.setattr(ClusterFiles, "runs", lambda _, node: node.pid in self.alive)
@@ -214,8 +218,8 @@ def test_wiped_node_is_told_how_it_comes_back(
 
 def test_waiting_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter((0.0, 1.5, 1.6))
-    monkeypatch.setattr(nodes.time, "monotonic", lambda: next(now))  # type: ignore[attr-defined]  # a module that it imports
-    monkeypatch.setattr(nodes.time, "sleep", lambda _: None)  # type: ignore[attr-defined]  # a module that it imports
+    clock = SimpleNamespace(sleep=lambda _: None, monotonic=lambda: next(now))
+    monkeypatch.setattr(nodes, "time", clock)
     with pytest.raises(CannotRun, match=r"^it does not exit within 1\.5 s$"):
         nodes.wait_until(lambda: False, "it does not exit", 1.5)
 
