@@ -53,6 +53,7 @@ class Stage:
             partitions={(kind, 0): self.partition},
             fetch_sessions=SimpleNamespace(sessions_count=0),
             replicas=SimpleNamespace(fetchers=None),
+            _groups=None,
         )
         self.machine: Any = SimpleNamespace(
             id=NODE,
