@@ -120,3 +120,15 @@ def test_removal_after_the_healing_excuses_no_quorum_that_could_elect(
     assert result.failure.invariant == "L1 LeaderElected"
     assert result.marks["settled"] == 1
     assert result.marks["RemoveRaftVoter 0"] == 1
+
+
+def test_voter_that_stops_after_the_healing_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The story of seed 8913668: it was paused when it was asked to stop."""
+    monkeypatch.setattr("kraft_wire.sim.runs.run._SETTLES_WITHIN_US", 20_000_000)
+    faults = [
+        Fault(at_us=1_000 + at, kind=kind, target="1", span_us=60_000_000)
+        for at, kind in enumerate(("pause", "stop"))
+    ]
+    setup = Setup(voters=(1, 2), is_dynamic=True, clients=1)
+    plan = Plan(seed=1, setup=setup, events=100_000, chaos_us=50_000, faults=(*faults,))
+    assert run_plan(plan).failure is None

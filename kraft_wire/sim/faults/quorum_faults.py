@@ -36,6 +36,7 @@ __all__ = ["QuorumFaults", "add_request", "remove_request"]
 _OPERATOR_TIMEOUT_US: Final = 3_000_000
 _LOOKS_EVERY_US: Final = 1_000
 _UPGRADE_AGAIN_US: Final = 300_000
+_DOWN_AFTER_HEALING_US: Final = 100_000
 _QUORUM_FEATURE: Final = "kraft.version"
 _DOUBLE_DIRECTORY: Final = b"another director"
 _CLUSTER_ID: Final = CLUSTER_ID.encode()
@@ -116,6 +117,7 @@ class QuorumFaults:
             machine.disk.flush_us = 300
             machine.clock.change_rate(world.now_us, Clock.USUAL_PERMILLE)
             machine.leaning = machine.random_source.leaning = ""
+            machine.down_us = min(machine.down_us, _DOWN_AFTER_HEALING_US)  # it may be stopping
             machine.resume()
             if machine.node is None:
                 machine.start()
