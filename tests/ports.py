@@ -13,8 +13,11 @@ from random import SystemRandom
 __all__ = ["DRAWN", "free_port"]
 
 DRAWN = (10_000, 20_000)
-"""The first port, and the first beyond. `kraft-wire cluster` draws others, which it does not claim
-here: one that it had drawn, and had not listened on yet, could be drawn here too."""
+"""The first port of tests, and the first beyond.
+
+`kraft-wire cluster` claims nothing: a port that it drew, and does not listen on yet, looks free
+here. So it draws from others.
+"""
 
 CLAIMS = Path(tempfile.gettempdir(), f"kraft-wire-test-ports-{os.getuid()}")
 """The process that has locked the byte at N has port N; the kernel unlocks it when it ends."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.cluster.ports import free_ports
+from kraft_wire.cli.cluster import ports as cluster_ports
 from tests import ports
 from tests.tidiness import CHECKOUT
 
@@ -31,8 +31,13 @@ def test_process_never_draws_a_port_twice() -> None:
     assert all(port in range(*ports.DRAWN) for port in drawn)
 
 
-def test_cluster_draws_none_of_the_ports_of_tests() -> None:
-    assert not {*range(*ports.DRAWN)} & {*free_ports(200)}
+def test_cluster_draws_none_of_the_ports_of_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections = tmp_path / "ip_local_port_range"
+    connections.write_text("32768\t60999\n")  # as Linux has it, whatever this machine has
+    monkeypatch.setattr(cluster_ports, "_CONNECTION_PORTS", connections)
+    assert not {*range(*ports.DRAWN)} & {*cluster_ports.free_ports(200)}
 
 
 def test_port_that_another_process_has_drawn_is_passed_over_until_it_ends(

@@ -20,9 +20,10 @@ __all__ = ["AGAIN_MAX", "UNSTEADY", "run_again"]
 UNSTEADY = "unsteady"
 """The outcome of a test that failed, and then passed alone."""
 AGAIN_MAX = 8
-"""Failures of a phase after which nothing runs again.
+"""Failures of a phase up to which its failed tests run again.
 
-Setups that fail in a file are one failure: its tests share what they set up, such as a cluster."""
+Setups that fail in one file count as one: its tests share what they set up, such as a cluster.
+"""
 SECONDS_MAX = 10 * 60
 START_PROGRAMS = " or ".join(["slow", "client", *PROGRAMS])
 

@@ -24,19 +24,10 @@ from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.coordination.topic import CoordinatorTopicCreation
 from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.groups.assembly import offsets_topic
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.metadata_hash import TopicHashes
 from kraft_wire.broker.groups.consumer.topic_versions import TopicVersions
 from kraft_wire.broker.groups.coordinator import GroupCoordinator
 from kraft_wire.broker.groups.environment import GroupEnvironment
-from kraft_wire.broker.groups.object_sizes import (
-    GROUP_BYTES,
-    PARTITION_BYTES,
-    PENDING_MEMBER_BYTES,
-)
-from kraft_wire.broker.groups.share.group import ShareGroup
-from kraft_wire.broker.groups.streams.group import StreamsGroup
-from kraft_wire.broker.groups.streams.group_topology import topology_size_bytes
 from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
@@ -50,6 +41,7 @@ from kraft_wire.metadata.image import (
     TopicImage,
 )
 from kraft_wire.model import ANONYMOUS, Uuid
+from kraft_wire.sim.judge.group_memory import group_bytes, offsets_bytes
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import request_class, response_class
 from kraft_wire.wire.message import Message
@@ -297,29 +289,13 @@ class Harness:
         raise AssertionError("the coordinator is never done")
 
     def check_memory(self) -> None:
-        """What is counted as memory is what is there, counted anew."""
+        """What is counted as memory is what is there, counted again."""
         expected = 0
         shards = self.groups.shards()
         assert not isinstance(shards, ErrorCode)
         for shard in shards:
-            for group in shard.groups.values():
-                expected += GROUP_BYTES + len(group.group_id)
-                expected += sum(member.size_bytes for member in group.members.values())
-                expected += sum(PENDING_MEMBER_BYTES + len(m) for m in group.pending_members)
-            for other in shard.other_groups.values():
-                if isinstance(other, ConsumerGroup):
-                    expected += consumer_group_bytes(other)
-                if isinstance(other, ShareGroup):
-                    expected += share_group_bytes(other)
-                if isinstance(other, StreamsGroup):
-                    expected += streams_group_bytes(other)
-            every = [*shard.groups, *shard.other_groups]
-            keys = [key for group_id in every for key in shard.offsets.keys_of(group_id)]
-            found = [shard.offsets.get(key) for key in keys]
-            expected += sum(each.size_bytes for each in found if each is not None)
-            expected += sum(
-                each.size_bytes for open in shard.offsets._open.values() for each in open.values()
-            )
+            groups = (*shard.groups.values(), *shard.other_groups.values())
+            expected += sum(map(group_bytes, groups)) + offsets_bytes(shard)
         assert self.groups.env.memory.total_bytes == expected
 
     def advance(self, ms: int) -> None:
@@ -388,41 +364,3 @@ class Harness:
         assert reply.response is None, "answered twice"
         data = response.encode(reply.version)
         reply.response, _ = response_class(response.API_KEY).decode(data, reply.version)
-
-
-def consumer_group_bytes(group: ConsumerGroup) -> int:
-    """Return what a consumer group takes, counted anew."""
-    partitions = sum(len(each) for target in group.targets.values() for each in target.values())
-    return (
-        GROUP_BYTES
-        + len(group.group_id)
-        + PARTITION_BYTES * partitions
-        + sum(member.size_bytes for member in group.members.values())
-        + sum(resolved.size_bytes for resolved in group.regexes.values())
-    )
-
-
-def share_group_bytes(group: ShareGroup) -> int:
-    """Return what a share group takes, counted anew."""
-    partitions = sum(len(each) for target in group.targets.values() for each in target.values())
-    topics = group.state_partitions
-    return (
-        GROUP_BYTES
-        + len(group.group_id)
-        + PARTITION_BYTES * partitions
-        + sum(member.size_bytes for member in group.members.values())
-        + (0 if topics is None else topics.size_bytes)
-    )
-
-
-def streams_group_bytes(group: StreamsGroup) -> int:
-    """Return what a streams group takes, counted anew."""
-    kinds = [kind for target in group.targets.values() for kind in target]
-    tasks = sum(len(each) for kind in kinds for each in kind.values())
-    return (
-        GROUP_BYTES
-        + len(group.group_id)
-        + PARTITION_BYTES * tasks
-        + sum(member.size_bytes for member in group.members.values())
-        + topology_size_bytes(group.topology)
-    )

@@ -24,9 +24,10 @@ from kraft_wire.broker.groups.consumer.records import (
 )
 from kraft_wire.broker.groups.consumer.replay import group_remains, replay_record
 from kraft_wire.broker.groups.consumer.results import ResolvedRegex
+from kraft_wire.sim.judge.group_memory import group_bytes
 from kraft_wire.wire.message import MalformedMessage
 from tests.broker.groups.consumer.test_written_records import ONE, TWO, having
-from tests.broker.groups.harness import consumer_group_bytes, image_of
+from tests.broker.groups.harness import image_of
 from tests.broker.groups.streams.our_answers import topics_image
 
 MEMBER = ConsumerMember(
@@ -61,7 +62,7 @@ class Replayed:
     def take(self, records: Iterable[CoordinatorRecord]) -> None:
         for key, value in records:
             replay_record(self.group, key, value)
-            assert self.memory.total_bytes == consumer_group_bytes(self.group)
+            assert self.memory.total_bytes == group_bytes(self.group)
 
 
 def replayed() -> Replayed:

@@ -30,8 +30,9 @@ from kraft_wire.broker.groups.share.state_partitions import (
     partition_set,
 )
 from kraft_wire.model import Uuid
+from kraft_wire.sim.judge.group_memory import group_bytes
 from kraft_wire.wire.message import MalformedMessage
-from tests.broker.groups.harness import image_of, share_group_bytes
+from tests.broker.groups.harness import image_of
 from tests.broker.groups.streams.our_answers import topics_image
 
 ONE, TWO = (Uuid(bytes([each]) * 16) for each in (1, 2))
@@ -51,7 +52,7 @@ class Replayed:
     def take(self, records: Iterable[CoordinatorRecord]) -> None:
         for key, value in records:
             replay_record(self.group, key, value)
-            assert self.memory.total_bytes == share_group_bytes(self.group)
+            assert self.memory.total_bytes == group_bytes(self.group)
 
 
 def partitions(**topics: list[int]) -> PartitionsByTopic:

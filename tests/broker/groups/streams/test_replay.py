@@ -24,12 +24,12 @@ from kraft_wire.broker.groups.streams.records import (
 )
 from kraft_wire.broker.groups.streams.replay import replay_record, streams_group_remains
 from kraft_wire.broker.groups.streams.tasks import TasksTuple
+from kraft_wire.sim.judge.group_memory import group_bytes
 from kraft_wire.wire.generated.streams_group_topology_value import (
     StreamsGroupTopologyValue,
     Subtopology,
 )
 from kraft_wire.wire.message import MalformedMessage
-from tests.broker.groups.harness import streams_group_bytes
 
 MEMBER = StreamsMember(
     "m",
@@ -65,7 +65,7 @@ class Replayed:
     def take(self, records: Iterable[CoordinatorRecord]) -> None:
         for key, value in records:
             replay_record(self.group, key, value)
-            assert self.memory.total_bytes == streams_group_bytes(self.group)
+            assert self.memory.total_bytes == group_bytes(self.group)
 
     def processes(self) -> list[str | None]:
         """Which process has each task of the subtopology, as active or as a copy."""
