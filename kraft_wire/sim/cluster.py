@@ -16,15 +16,20 @@ from kraft_wire.sim.clients.careless_producers import CarelessProducer
 from kraft_wire.sim.clients.consumer_members import ConsumerMember
 from kraft_wire.sim.clients.consumers import Consumer
 from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.clients.coordinated_client import CoordinatedClient
+from kraft_wire.sim.clients.describing_tools import DescribingTool
 from kraft_wire.sim.clients.epoch_member import EpochMember
 from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
 from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.clients.members import GroupMember
+from kraft_wire.sim.clients.offset_tools import OffsetTool
 from kraft_wire.sim.clients.producers import Producer
 from kraft_wire.sim.clients.share_members import SHARE_GROUP, ShareMember
+from kraft_wire.sim.clients.share_offset_tools import ShareOffsetTool
 from kraft_wire.sim.clients.stable_consumers import StableConsumer
 from kraft_wire.sim.clients.stale_members import StaleMember
 from kraft_wire.sim.clients.streams_members import StreamsMember
+from kraft_wire.sim.clients.transaction_tools import TransactionTool
 from kraft_wire.sim.clients.transactors import AgedTransactor, Transactor
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
@@ -117,6 +122,9 @@ class Cluster:
             self.transactions = TransactionHistory(judge.transactions)
             self._add_transactors(self.transactions)
         self._add_group_members()
+        self.tools: list[CoordinatedClient] = []
+        if setup.tools:
+            self._add_tools(setup.tools)
         self.reader = GroupMember(context, 60, self.topics[0])
         self.reader.is_last = True
         self._generations: list[int] = []
@@ -177,6 +185,16 @@ class Cluster:
                 for at in range(setup.share_members)
             ]
 
+    def _add_tools(self, count: int) -> None:
+        """Make what operators' tools ask, of the group coordinator and of that of transactions."""
+        context, topic, setup = self.context, self.topics[0], self.stage.setup.data
+        self.tools += [OffsetTool(context, 170 + at, topic) for at in range(count)]
+        if setup.share_members:
+            self.tools.append(ShareOffsetTool(context, 180, topic))
+        self.tools.append(DescribingTool(context, 181, topic))
+        if self.judge.transactions is not None:
+            self.tools.append(TransactionTool(context, self.judge.transactions, 182, topic))
+
     def _is_reset_known(self) -> bool:
         """Whether every broker knows that the share group reads its topic from the start."""
         if not self._has_reset:
@@ -196,7 +214,7 @@ class Cluster:
         """All clients of brokers but the last reader."""
         groups: list[BrokerClient] = [*self.members, *self.stale_members]
         groups += [*self.epoch_members, *self.share_members]
-        others = [*self.askers, *self.careless, *self.transactors]
+        others = [*self.askers, *self.careless, *self.transactors, *self.tools]
         return [*self.producers, *self.consumers, *groups, *others]
 
     def start(self) -> None:
@@ -256,6 +274,10 @@ class Cluster:
             producer.is_done = True
         for transactor in self.transactors:
             transactor.is_done = True
+        for consumer in self.consumers:
+            consumer.catch_up()
+        for tool in self.tools:
+            tool.is_done = True
         for member in self.members:
             member.is_resting = True
         for client in self.epoch_members:

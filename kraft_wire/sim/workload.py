@@ -112,6 +112,8 @@ class Workload:
     """Of one streams group (KIP-1071)."""
     share_members: int = 0
     """Of one share group (KIP-932)."""
+    tools: int = 0
+    """Clients that keep the offsets of their own groups by hand."""
     delivery_limit: int = 5
     """`group.share.delivery.count.limit`."""
 
@@ -147,6 +149,8 @@ class Workload:
             found["log.flush.interval.messages"] = 1
         if self.transactors:
             found |= self._transaction_settings(brokers_count)
+        if self.tools:
+            found["offsets.retention.check.interval.ms"] = 500
         if self.consumer_members:
             found |= _CONSUMER_GROUPS
         if self.streams_members:

@@ -27,7 +27,10 @@ _IMPORT = "import"
 _NAMES_RULE = "tests/test_argument_names.py"
 _FEW_S, _FEW_FILES = 5.0, 4
 _OF_QUORUMS = ("membership", "odd-quorum")
-_OF_CLUSTERS = ("transactions", "groups", "eligible-replicas", "directories", "odd-cluster")
+_OF_CLUSTERS = (
+    *("transactions", "groups", "eligible-replicas", "directories", "odd-cluster"),
+    "tools",
+)
 """Kinds of seeds with a focus: half as many run."""
 _START_S = 60
 """What a child may take more than its tests take without a mutant."""

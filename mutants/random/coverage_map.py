@@ -38,6 +38,7 @@ SEEDS = [
     *(("directories", seed) for seed in range(400, 420)),
     *(("odd-quorum", seed) for seed in range(500, 530)),
     *(("odd-cluster", seed) for seed in range(600, 620)),
+    *(("tools", seed) for seed in range(700, 720)),
 ]
 """Kind, as `judges` knows it, and seed."""
 _SEEDS_AT_A_TIME = 10

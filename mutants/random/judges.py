@@ -32,6 +32,7 @@ _KINDS: Mapping[str, tuple[str | None, int, int | None]] = {
     "eligible-replicas": ("eligible-replicas", 4_000, 0),
     "directories": ("directories", 4_000, 0),
     "odd-cluster": ("odd-answers", 4_000, 0),
+    "tools": ("tools", 4_000, 0),
 }
 """Focus, events, and brokers (None: a quorum; 0: a number from the seed) of each kind of seed."""
 _SEED_TIMEOUT_S = 60

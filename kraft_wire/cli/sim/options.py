@@ -25,8 +25,8 @@ FocusOption = Annotated[
     typer.Option(
         metavar="FOCUS",
         help="Concentrate on voter set changes (membership), transactions, the new groups "
-        "(groups), KIP-966 (eligible-replicas), KIP-113 (directories), or odd responses between "
-        "nodes (odd-answers).",
+        "(groups), KIP-966 (eligible-replicas), KIP-113 (directories), odd responses between "
+        "nodes (odd-answers), or tools that keep offsets by hand (tools).",
     ),
 ]
 EventsOption = Annotated[

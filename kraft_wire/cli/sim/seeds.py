@@ -6,7 +6,7 @@ from kraft_wire.node.config.sources import is_number_up_to
 
 __all__ = ["CannotRun", "check_focus", "seed_range"]
 
-_OF_CLUSTERS: Final = ("transactions", "groups", "eligible-replicas", "directories")
+_OF_CLUSTERS: Final = ("transactions", "groups", "eligible-replicas", "directories", "tools")
 _KNOWN: Final = ("membership", *_OF_CLUSTERS, "odd-answers")
 _SEED_MAX: Final = (1 << 63) - 1
 _SEEDS_MAX: Final = 10_000_000

@@ -63,6 +63,10 @@ class Consumer(BrokerClient):
         of_topic = self.context.truth.of_topic(self.topic)
         return all(self.positions.get(each, 0) >= each.end for each in of_topic)
 
+    def catch_up(self) -> None:
+        """Read as much as possible at a time from here on: the end is awaited."""
+        self._max_bytes = _BYTES_MAX[-1]
+
     def step(self) -> None:
         if self.is_done or self.topic_id is None:
             return

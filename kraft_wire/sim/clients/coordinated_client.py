@@ -28,7 +28,12 @@ WRONG_NODE: Final = (
 
 
 class CoordinatedClient(BrokerClient):
-    """A client of one group."""
+    """A client of one group, or of what another kind of coordinator has under a key."""
+
+    coordinator_type = 0
+    """The type in FindCoordinator."""
+    coordinator_topic = OFFSETS_TOPIC
+    """The topic whose leaders coordinate."""
 
     def __init__(self, context: ClientContext, number: int, topic: str, group: str) -> None:
         super().__init__(context, number, topic)
@@ -42,7 +47,9 @@ class CoordinatedClient(BrokerClient):
 
     def find_coordinator(self) -> None:
         """Ask any broker; a step or another try follows."""
-        request = FindCoordinatorRequest(key_type=0, coordinator_keys=[self.group])
+        request = FindCoordinatorRequest(
+            key_type=self.coordinator_type, coordinator_keys=[self.group]
+        )
         node_id = self.some_broker()
         self.ask(node_id, request, lambda response: self._found(node_id, response))
 
@@ -50,7 +57,8 @@ class CoordinatedClient(BrokerClient):
         if isinstance(response, FindCoordinatorResponse):
             found = response.coordinators[0]
             if found.error_code == 0 and found.node_id >= 0:
-                judge_coordinator(node_id, found, self.context.truth.of_topic(OFFSETS_TOPIC))
+                truths = self.context.truth.of_topic(self.coordinator_topic)
+                judge_coordinator(node_id, found, truths)
                 self.coordinator = found.node_id
                 self.step()
                 return
@@ -61,13 +69,20 @@ class CoordinatedClient(BrokerClient):
 
         One that was replaced and does not know it may answer from its old state, as in Kafka.
         """
-        judge, offsets = self.context.judge, self.context.truth.of_topic(OFFSETS_TOPIC)
-        return bool(offsets) and all(judge.leads(node_id, each) for each in offsets)
+        judge = self.context.judge
+        truths = self.context.truth.of_topic(self.coordinator_topic)
+        return bool(truths) and all(judge.leads(node_id, each) for each in truths)
 
     def ask_coordinator(
-        self, request: Message, then: Callable[[int, Message | None], None]
+        self,
+        request: Message,
+        then: Callable[[int, Message | None], None],
+        version: int | None = None,
     ) -> None:
-        """Ask the coordinator; `then` gets its id, and the answer if it led all the time."""
+        """Ask the coordinator; `then` gets its id, and the answer if it led all the time.
+
+        `version` is the newest unless given.
+        """
         node_id = self.coordinator
         assert node_id is not None, self.number
         has_led = self.is_led_by(node_id)
@@ -81,4 +96,4 @@ class CoordinatedClient(BrokerClient):
                 self.coordinator = None
             then(node_id, response)
 
-        self.ask(node_id, request, answered)
+        self.ask(node_id, request, answered, version=version)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.judge.coordinator_replay import CoordinatorReplayJudge
 from kraft_wire.sim.judge.group_epochs import GroupEpochs
 from kraft_wire.sim.judge.group_memory import judge_group_memory
 from kraft_wire.sim.judge.isr_watch import IsrWatch
@@ -34,6 +35,8 @@ __all__ = ["DataJudge"]
 
 _TICKS_OF_RECOUNT: Final = 32
 """A recount of memory costs as much as a tick, and an error in it stays."""
+_TICKS_OF_REPLAY: Final = 8
+"""Only logs that have grown are replayed, and a difference stays until its key is written again."""
 
 
 @dataclass(slots=True)
@@ -52,6 +55,8 @@ class DataJudge(ReplicaJudge):
     """Judges where replicas are, where the brokers have several log directories."""
     isr_watch: IsrWatch = field(init=False)
     """Judges how long a replica that does not fetch stays in an ISR."""
+    coordinators: CoordinatorReplayJudge = field(init=False)
+    """Compares the state of coordinators with their logs."""
     ticks_count: int = 0
     """Timers of brokers that have fired."""
 
@@ -64,6 +69,7 @@ class DataJudge(ReplicaJudge):
         if self.stage.setup.data.transactors:
             self.transactions = TransactionWatch(self)
         data = self.stage.setup.data
+        self.coordinators = CoordinatorReplayJudge(may_refuse=data.min_isr > 1)
         if data.directories > 1:
             self.moves = MoveJudge(self)
         if data.consumer_members or data.streams_members:
@@ -112,6 +118,8 @@ class DataJudge(ReplicaJudge):
             self.ticks_count += 1
             if self.ticks_count % _TICKS_OF_RECOUNT == 0:
                 self.looked["S25 BoundedMemory"] += judge_group_memory(machine)
+            if self.ticks_count % _TICKS_OF_REPLAY == 0:
+                self.looked["S75 StateIsTheLog"] += self.coordinators.after(machine)
             if self.transactions is not None:
                 self.transactions.timeouts.after(machine)
 

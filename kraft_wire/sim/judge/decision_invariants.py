@@ -119,6 +119,8 @@ class DecisionIsAllowed(LogSignals):
         self._base_offset = -1
         self._deposed_at: dict[int, int] = {}
         """By broker: the last batch in which it lost a leadership while it was active."""
+        self._unfenced_at: dict[int, int] = {}
+        """By broker: the last batch that unfenced it."""
 
     def committed(self, watch: NodeWatch, batch: SeenBatch) -> None:
         self._watch, self._epoch, self._base_offset = watch, batch.epoch, batch.base_offset
@@ -177,6 +179,8 @@ class DecisionIsAllowed(LogSignals):
                     self.judge.marks["broker fenced"] += 1
                     led = self._deposed_at.get(record.broker_id) == self._base_offset
                     self.judge.fenced(self._epoch, record.broker_id, record.broker_epoch, led)
+                elif isinstance(record, BrokerRegistrationChangeRecord) and record.fenced < 0:
+                    self._unfenced_at[record.broker_id] = self._base_offset
             case _:
                 self._others(record)
         self.twin.replay(record, offset)
@@ -292,9 +296,11 @@ class DecisionIsAllowed(LogSignals):
         """Return whether a broker is active, and has the directory of its replica (KIP-858).
 
         A broker that lost its disk registers another directory: it leads nothing of the lost one
-        until it has told the controller where the replica is now.
+        until it has told the controller where the replica is now. Whoever is unfenced leads at
+        once, even in a controlled shutdown that its session did not outlast, as in Kafka.
         """
-        if not self._is_active(broker_id):
+        is_just_unfenced = self._unfenced_at.get(broker_id) == self._base_offset
+        if not (self._is_active(broker_id) or is_just_unfenced):
             return False
         registered = self.twin.now[("broker", broker_id)]["directories"]
         places = dict(zip(partition["replicas"], partition.get("directories", ()), strict=False))

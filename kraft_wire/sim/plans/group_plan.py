@@ -12,9 +12,9 @@ from typing import Final
 from kraft_wire.sim.plans.plan import Plan
 from kraft_wire.sim.scheduler import stream
 
-__all__ = ["with_groups"]
+__all__ = ["NEVER_WITH_GROUPS", "with_groups"]
 
-_NEVER: Final = ("elect-uncleanly", "delete-topic")
+NEVER_WITH_GROUPS: Final = ("elect-uncleanly", "delete-topic")
 """Faults with which the promises about a group's offsets and records are lost."""
 
 
@@ -38,5 +38,5 @@ def with_groups(plan: Plan) -> Plan:
         share_members=0 if kinds == "consumer" else share_members,
         delivery_limit=random.choice((2, 5, 5, 10)),
     )
-    faults = tuple(each for each in plan.faults if each.kind not in _NEVER)
+    faults = tuple(each for each in plan.faults if each.kind not in NEVER_WITH_GROUPS)
     return replace(plan, setup=replace(plan.setup, data=data), faults=faults)

@@ -27,6 +27,7 @@ from kraft_wire.sim.plans.membership_plan import drawn_membership_plan
 from kraft_wire.sim.plans.metadata_upkeep_plan import with_metadata_upkeep
 from kraft_wire.sim.plans.odd_answers_plan import with_odd_answers
 from kraft_wire.sim.plans.plan import Plan, drawn_plan
+from kraft_wire.sim.plans.tool_plan import with_tools
 from kraft_wire.sim.plans.transaction_plan import with_transactions
 from kraft_wire.sim.runs.rare_states import RARE_STATES, RARE_TRANSACTION_STATES
 from kraft_wire.sim.runs.run import Failure, Result, run_plan
@@ -39,6 +40,7 @@ _MORE_OF_CLUSTERS: Final[Mapping[str | None, Callable[[Plan], Plan]]] = {
     "directories": with_directories,
     "eligible-replicas": with_elr,
     "odd-answers": with_odd_answers,
+    "tools": with_tools,
 }
 """What a focus adds to the plan of a cluster."""
 
@@ -138,7 +140,8 @@ def drawn(
     transactions; "groups" one that has a consumer group or a share group, and no transactions;
     "eligible-replicas" one whose controllers keep eligible leader replicas; "directories" one whose
     brokers have several log directories, between which replicas move; "odd-answers" one of either
-    kind, whose nodes give each other responses that are odd in their shape.
+    kind, whose nodes give each other responses that are odd in their shape; "tools" a cluster with
+    clients that keep the offsets of their own groups by hand.
     """
     if focus == "membership":
         return drawn_membership_plan(seed, nodes=nodes, events=events)

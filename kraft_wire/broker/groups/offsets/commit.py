@@ -240,8 +240,9 @@ def _prepare_topic(
 ) -> OffsetCommitResponseTopic:
     """Collect the topic's records; answer each partition on the assumption that they get in."""
     response = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
-    # As in Kafka, an offset of a transaction is stored without the id of its topic.
-    topic_id = ZERO_UUID if commit.is_pending else topic.topic_id
+    # As in Kafka, an offset that is in a transaction, or expires, is stored without its topic's id.
+    expires = request.retention_time_ms != _DEFAULT_RETENTION
+    topic_id = ZERO_UUID if commit.is_pending or expires else topic.topic_id
     metadata_max = shard.env.settings().offset_metadata_max_bytes
     for partition in topic.partitions:
         key = OffsetKey(request.group_id, topic.name, partition.partition_index)

@@ -1,0 +1,107 @@
+"""The base of tools that keep something of their own group by hand.
+
+The group has no members and no other client, so every answer follows from the answers before it.
+After a write whose outcome is unknown the tool goes on with another group. The requests are of many
+versions, because tools are older than brokers.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Final
+
+from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.clients.coordinated_client import WRONG_NODE, CoordinatedClient
+from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message
+
+__all__ = ["GroupTool"]
+
+_INVARIANT: Final = "S76 GroupIsAsLeft"
+
+
+class GroupTool(CoordinatedClient):
+    """One tool on one topic; subclasses know what its group must look like."""
+
+    def __init__(self, context: ClientContext, number: int, topic: str) -> None:
+        super().__init__(context, number, topic, "")
+        self._groups_count = 0
+        self.timeout_us = 4_000_000
+        self.think_us = 60_000
+        self.begin_group()
+
+    def begin_group(self) -> None:
+        """Go on with a group that does not exist yet."""
+        self._groups_count += 1
+        self.group = f"tool-{self.number}-{self._groups_count}"
+
+    @abstractmethod
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        """Return what the tool may do next; one of them is drawn."""
+
+    @abstractmethod
+    def state(self) -> object:
+        """Return what the group holds, for the text of a violation."""
+
+    def step(self) -> None:
+        if self.is_done or self.topic_id is None:
+            return
+        if self.coordinator is None:
+            self.find_coordinator()
+        else:
+            self.random.choice(self.steps())()
+
+    def check(self, node_id: int, holds: bool, *facts: object) -> None:
+        """Judge one answer."""
+        self.context.judge.looked[_INVARIANT] += 1
+        if not holds:
+            raise Violation(_INVARIANT, node_id, self.group, *facts, "left as", self.state())
+
+    def write(self, request: Message, version: int, done: Callable[[int, Message], bool]) -> None:
+        """Send a change; `done` returns whether it is known to have happened, or not to."""
+
+        def answered(node_id: int, response: Message | None) -> None:
+            if response is None or not done(node_id, response):
+                self.begin_group()
+                self.again()
+            else:
+                self.later(self.think_us)
+
+        self._ask(request, version, answered)
+
+    def question(
+        self, request: Message, version: int, judge: Callable[[int, Message], None]
+    ) -> None:
+        """Send a request that changes nothing; `judge` gets the answer, if there is one."""
+
+        def answered(node_id: int, response: Message | None) -> None:
+            if response is None:
+                self.again()
+                return
+            judge(node_id, response)
+            self.later(self.think_us)
+
+        self._ask(request, version, answered)
+
+    def _ask(
+        self, request: Message, version: int, then: Callable[[int, Message | None], None]
+    ) -> None:
+        self.context.history.counts[f"tool {request.NAME} v{version}"] += 1
+        self.ask_coordinator(request, then, version)
+
+    def is_refused(self, code: int) -> bool:
+        """Return whether the broker is not the coordinator: nothing has changed."""
+        if ErrorCode(code) not in WRONG_NODE:
+            return False
+        self.coordinator = None
+        return True
+
+    def version_of(self, request: type[Message]) -> int:
+        """Draw a version of a request."""
+        return self.random.randint(request.MIN_VERSION, request.MAX_VERSION)
+
+    def some_partition(self) -> int:
+        """Draw a partition of the topic."""
+        return self.random.choice(list(self.leaders))
