@@ -64,13 +64,13 @@ def test_removed_voter_is_the_only_one_of_its_id() -> None:
         *((each, 1, None) for each in ("transactions", "groups", "eligible-replicas")),
         *(
             (each, None, f"--focus {each} needs --brokers")
-            for each in ("transactions", "groups", "eligible-replicas", "directories")
+            for each in ("transactions", "groups", "eligible-replicas", "directories", "tools")
         ),
         (
             "moon",
             1,
             "--focus moon: expected one of membership, transactions, groups, eligible-replicas, "
-            "directories, odd-answers",
+            "directories, tools, odd-answers",
         ),
     ],
 )

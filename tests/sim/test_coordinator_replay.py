@@ -10,8 +10,8 @@ import pytest
 
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.share_persister import SharePartitionKey
 from kraft_wire.broker.share_state.state import ShareState
 from kraft_wire.broker.share_state.state_table import StateTable

@@ -1,8 +1,8 @@
 """The base of tools that keep something of their own group by hand.
 
 The group has no members and no other client, so every answer follows from the answers before it.
-After a write whose outcome is unknown the tool goes on with another group. The requests are of many
-versions, because tools are older than brokers.
+After a write whose outcome is unknown the tool continues with another group. The requests are of
+many versions, because tools are older than brokers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class GroupTool(CoordinatedClient):
         self.begin_group()
 
     def begin_group(self) -> None:
-        """Go on with a group that does not exist yet."""
+        """Take another group, which does not exist yet."""
         self._groups_count += 1
         self.group = f"tool-{self.number}-{self._groups_count}"
 

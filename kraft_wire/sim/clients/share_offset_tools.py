@@ -43,6 +43,7 @@ class ShareOffsetTool(GroupTool):
         """Partition to start offset."""
         self._exists = False
         super().__init__(context, number, topic)
+        self.think_us = 20_000
 
     def begin_group(self) -> None:
         super().begin_group()
