@@ -117,6 +117,11 @@ def test_group_between_two_generations_is_left_out(
     assert "classic" not in kept_of_groups(shard, shard)
 
 
+def test_empty_group_whose_record_may_have_been_refused_is_left_out(broker: Transactional) -> None:
+    generation_without_record(shard_of(broker))
+    assert judged(broker, CoordinatorReplayJudge(may_refuse=True)) == 1
+
+
 def test_share_state_is_compared_as_a_whole() -> None:
     table = StateTable(lambda: 500)
     state = ShareState(0, 0, 0, 7, 0, (), 1, 1)

@@ -37,6 +37,8 @@ __all__ = ["OffsetTool"]
 _RETENTION_VERSIONS: Final = range(2, 5)
 _BY_TOPIC_ID: Final = 10
 _BY_GROUP: Final = 8
+_ALL_FROM: Final = 2
+"""The first version that can ask for all offsets of a group."""
 _RETENTION_MS: Final = 1_500
 _ABSENT: Final = (-1, -1, "")
 _STATES: Final = ((), (), ("Empty",), ("Stable",), ("empty", "Dead"))
@@ -159,28 +161,11 @@ class OffsetTool(GroupTool):
         self._fetch(None)
 
     def _fetch(self, numbers: list[int] | None) -> None:
+        """Read partitions, or with None all of the group."""
         version = self.version_of(OffsetFetchRequest)
         if numbers is None:
-            version = max(version, 2)
-        request = OffsetFetchRequest()
-        if version < _BY_GROUP:
-            request.group_id, request.topics = self.group, None
-            if numbers is not None:
-                request.topics = [
-                    OffsetFetchRequestTopic(name=self.topic, partition_indexes=numbers)
-                ]
-        else:
-            topics = None
-            if numbers is not None:
-                topic = OffsetFetchRequestTopics(partition_indexes=numbers)
-                if version >= _BY_TOPIC_ID:
-                    assert self.topic_id is not None, self.topic
-                    topic.topic_id = self.topic_id
-                else:
-                    topic.name = self.topic
-                topics = [topic]
-            request.groups = [OffsetFetchRequestGroup(group_id=self.group, topics=topics)]
-        request.require_stable = version >= 7 and self.random.random() < 0.5
+            version = max(version, _ALL_FROM)
+        request = self._fetch_request(version, numbers)
 
         def judge(node_id: int, response: Message) -> None:
             assert isinstance(response, OffsetFetchResponse), response
@@ -201,6 +186,26 @@ class OffsetTool(GroupTool):
             self._judge_offsets(node_id, version, numbers, shown)
 
         self.question(request, version, judge)
+
+    def _fetch_request(self, version: int, numbers: list[int] | None) -> OffsetFetchRequest:
+        request = OffsetFetchRequest(require_stable=version >= 7 and self.random.random() < 0.5)
+        if version < _BY_GROUP:
+            request.group_id, request.topics = self.group, None
+            if numbers is not None:
+                named = OffsetFetchRequestTopic(name=self.topic, partition_indexes=numbers)
+                request.topics = [named]
+            return request
+        group = OffsetFetchRequestGroup(group_id=self.group, topics=None)
+        if numbers is not None:
+            topic = OffsetFetchRequestTopics(partition_indexes=numbers)
+            if version >= _BY_TOPIC_ID:
+                assert self.topic_id is not None, self.topic
+                topic.topic_id = self.topic_id
+            else:
+                topic.name = self.topic
+            group.topics = [topic]
+        request.groups = [group]
+        return request
 
     def _judge_offsets(
         self,
