@@ -42,8 +42,11 @@ def shard_of(broker: Transactional) -> GroupShard:
     return partition.shard
 
 
-def judged(broker: Transactional, judge: CoordinatorReplayJudge | None = None) -> int:
-    machine: Any = SimpleNamespace(id=1, node=SimpleNamespace(broker=broker.broker))
+def judged(
+    broker: Transactional, judge: CoordinatorReplayJudge | None = None, refused: int = 0
+) -> int:
+    node = SimpleNamespace(broker=broker.broker, appends_refused_count=refused)
+    machine: Any = SimpleNamespace(id=1, node=node)
     return (judge or CoordinatorReplayJudge()).after(machine)
 
 
@@ -63,8 +66,9 @@ def test_node_that_is_down_or_coordinates_nothing_is_left_out() -> None:
     judge = CoordinatorReplayJudge()
     down: Any = SimpleNamespace(id=1, node=None)
     assert judge.after(down) == 0
-    idle = SimpleNamespace(broker=SimpleNamespace(_groups=None, _share_states=None))
-    without: Any = SimpleNamespace(id=1, node=idle)
+    idle = SimpleNamespace(_groups=None, _share_states=None)
+    node = SimpleNamespace(broker=idle, appends_refused_count=0)
+    without: Any = SimpleNamespace(id=1, node=node)
     assert judge.after(without) == 0
 
 
@@ -120,6 +124,7 @@ def test_group_between_two_generations_is_left_out(
 def test_empty_group_whose_record_may_have_been_refused_is_left_out(broker: Transactional) -> None:
     generation_without_record(shard_of(broker))
     assert judged(broker, CoordinatorReplayJudge(may_refuse=True)) == 1
+    assert judged(broker, refused=1) == 1
 
 
 def test_share_state_is_compared_as_a_whole() -> None:

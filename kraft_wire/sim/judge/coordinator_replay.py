@@ -35,6 +35,9 @@ __all__ = [
 _ID: Final = "S75 StateIsTheLog"
 _PIECE_BYTES: Final = 1 << 20
 _SETTLED: Final = (GroupState.STABLE, GroupState.EMPTY)
+"""In the other states the newest record of a classic group is of a generation before."""
+_SETTLED_IN_LOG: Final = (GroupState.STABLE,)
+"""The record of an empty group is not written again if its append was refused, as in Kafka."""
 _EPOCHS: Final = ("epoch", "metadata_hash", "assignment_epoch", "assignment_timestamp_ms")
 _FIELDS: Final = {
     GroupType.CONSUMER: (*_EPOCHS, "members", "targets", "regexes", "static_members"),
@@ -50,8 +53,9 @@ class CoordinatorReplayJudge:
     """Reads the logs of a broker's coordinators again once they have grown."""
 
     def __init__(self, *, may_refuse: bool = False) -> None:
-        """`may_refuse`: whether an append may be refused while the group stays as it is."""
+        """`may_refuse`: whether an ISR may be too small for an append."""
         self._may_refuse = may_refuse
+        self._settled: Sequence[GroupState] = _SETTLED
         self._compared: dict[tuple[int, str, int], tuple[object, int]] = {}
         """Shard and log end of the last look, by broker, topic and partition."""
 
@@ -61,6 +65,9 @@ class CoordinatorReplayJudge:
         if node is None:
             return 0
         count, broker = 0, node.broker
+        self._settled = _SETTLED
+        if self._may_refuse or node.appends_refused_count:
+            self._settled = _SETTLED_IN_LOG
         if broker._groups is not None:
             runtime: Any = broker._groups.runtime
             count += self._judge(machine, runtime, self._held_groups, self._replayed_groups)
@@ -96,14 +103,6 @@ class CoordinatorReplayJudge:
 
     def _replayed_groups(self, partition: Any, batches: Iterator[AnyBatch]) -> Kept:
         return kept_of_groups(_replayed(batches), partition.shard, self._settled)
-
-    @property
-    def _settled(self) -> tuple[GroupState, ...]:
-        """In the other states the newest record of a classic group is of a generation before.
-
-        The record of an empty group is not repeated if its append is refused, as in Kafka.
-        """
-        return (GroupState.STABLE,) if self._may_refuse else _SETTLED
 
 
 def _batches(log: CoordinatorLog, partition: int) -> list[AnyBatch] | None:
