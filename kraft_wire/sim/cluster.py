@@ -16,7 +16,6 @@ from kraft_wire.sim.clients.careless_producers import CarelessProducer
 from kraft_wire.sim.clients.consumer_members import ConsumerMember
 from kraft_wire.sim.clients.consumers import Consumer
 from kraft_wire.sim.clients.context import ClientContext
-from kraft_wire.sim.clients.coordinated_client import CoordinatedClient
 from kraft_wire.sim.clients.describing_tools import DescribingTool
 from kraft_wire.sim.clients.epoch_member import EpochMember
 from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
@@ -29,6 +28,7 @@ from kraft_wire.sim.clients.share_offset_tools import ShareOffsetTool
 from kraft_wire.sim.clients.stable_consumers import StableConsumer
 from kraft_wire.sim.clients.stale_members import StaleMember
 from kraft_wire.sim.clients.streams_members import StreamsMember
+from kraft_wire.sim.clients.tool import Tool
 from kraft_wire.sim.clients.transaction_tools import TransactionTool
 from kraft_wire.sim.clients.transactors import AgedTransactor, Transactor
 from kraft_wire.sim.judge.data_judge import DataJudge
@@ -122,7 +122,7 @@ class Cluster:
             self.transactions = TransactionHistory(judge.transactions)
             self._add_transactors(self.transactions)
         self._add_group_members()
-        self.tools: list[CoordinatedClient] = []
+        self.tools: list[Tool] = []
         if setup.tools:
             self._add_tools(setup.tools)
         self.reader = GroupMember(context, 60, self.topics[0])

@@ -6,14 +6,17 @@ before the request and after the answer, on one leader.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from kraft_wire.sim.clients.consumer_members import CONSUMER_GROUP
 from kraft_wire.sim.clients.context import ClientContext
-from kraft_wire.sim.clients.coordinated_client import WRONG_NODE, CoordinatedClient
+from kraft_wire.sim.clients.coordinated_client import WRONG_NODE
+from kraft_wire.sim.clients.group_tool import GROUP_IS_AS_LEFT
 from kraft_wire.sim.clients.members import GROUP
 from kraft_wire.sim.clients.share_members import SHARE_GROUP
 from kraft_wire.sim.clients.streams_members import STREAMS_GROUP
+from kraft_wire.sim.clients.tool import Tool
 from kraft_wire.sim.judge.coordinator_replay import groups_in_log
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.wire.generated.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -25,7 +28,6 @@ from kraft_wire.wire.message import Message
 
 __all__ = ["DescribingTool"]
 
-_INVARIANT: Final = "S76 GroupIsAsLeft"
 _REQUESTS: Final = {
     CONSUMER_GROUP: ConsumerGroupDescribeRequest,
     SHARE_GROUP: ShareGroupDescribeRequest,
@@ -35,20 +37,17 @@ _STABLE_IN_RECORDS: Final = {CONSUMER_GROUP: 0, SHARE_GROUP: 0, STREAMS_GROUP: 1
 """The state of a member that has its whole target."""
 
 
-class DescribingTool(CoordinatedClient):
+class DescribingTool(Tool):
     """Describes one group after the other, and lists the members of the classic one."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:
         super().__init__(context, number, topic, CONSUMER_GROUP)
-        self.timeout_us = 4_000_000
-        self.think_us = 60_000
 
-    def step(self) -> None:
-        if self.is_done or self.topic_id is None:
-            return
-        if self.coordinator is None:
-            self.find_coordinator()
-            return
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        return (self._describe,)
+
+    def _describe(self) -> None:
+        assert self.coordinator is not None, self.number
         self.group = self.random.choice((*_REQUESTS, GROUP))
         request: Message = DescribeGroupsRequest(groups=[self.group])
         if self.group != GROUP:
@@ -57,7 +56,7 @@ class DescribingTool(CoordinatedClient):
 
         def answered(node_id: int, response: Message | None) -> None:
             after = groups_in_log(self.stage.machines[node_id])
-            found: Any = None if response is None else response
+            found: Any = response
             if found is None or ErrorCode(found.groups[0].error_code) in WRONG_NODE:
                 self.coordinator = None
                 self.again()
@@ -71,14 +70,14 @@ class DescribingTool(CoordinatedClient):
     def _judge(self, node_id: int, shown: Any, state: Any) -> None:
         if self.group == GROUP and shown.group_state != "Stable":
             return  # between two generations the log does not have the group yet
-        self.context.judge.looked[_INVARIANT] += 1
+        self.context.judge.looked[GROUP_IS_AS_LEFT] += 1
         if self.group == GROUP:
             wanted, found = _classic_in_log(state), _classic_shown(shown)
         else:
             wanted, found = _in_log(state, self.group), _shown(shown)
         if wanted is not None and found != wanted:
             facts = (self.group, "is described as", found, "its log has", wanted)
-            raise Violation(_INVARIANT, node_id, *facts)
+            raise Violation(GROUP_IS_AS_LEFT, node_id, *facts)
 
 
 # --- the classic group -------------------------------------------------------------------------

@@ -12,52 +12,73 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.sim.clients.context import ClientContext
-from kraft_wire.sim.clients.coordinated_client import WRONG_NODE, CoordinatedClient
+from kraft_wire.sim.clients.coordinated_client import WRONG_NODE
+from kraft_wire.sim.clients.tool import Tool
 from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["GroupTool"]
+__all__ = ["GROUP_IS_AS_LEFT", "GroupTool"]
 
-_INVARIANT: Final = "S76 GroupIsAsLeft"
+GROUP_IS_AS_LEFT: Final = "S76 GroupIsAsLeft"
 
 
-class GroupTool(CoordinatedClient):
-    """One tool on one topic; subclasses know what its group must look like."""
+class GroupTool(Tool):
+    """A tool whose subclasses know what its group must look like."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:
         super().__init__(context, number, topic, "")
         self._groups_count = 0
-        self.timeout_us = 4_000_000
-        self.think_us = 60_000
         self.begin_group()
 
     def begin_group(self) -> None:
         """Take another group, which does not exist yet."""
         self._groups_count += 1
         self.group = f"tool-{self.number}-{self._groups_count}"
+        self.forget()
 
     @abstractmethod
-    def steps(self) -> tuple[Callable[[], None], ...]:
-        """Return what the tool may do next; one of them is drawn."""
+    def forget(self) -> None:
+        """Note that the group does not exist."""
+
+    @abstractmethod
+    def must_exist(self) -> bool:
+        """Return whether the group certainly exists."""
+
+    @abstractmethod
+    def may_exist(self) -> bool:
+        """Return whether the group exists, or may have expired."""
 
     @abstractmethod
     def state(self) -> object:
         """Return what the group holds, for the text of a violation."""
 
-    def step(self) -> None:
-        if self.is_done or self.topic_id is None:
-            return
-        if self.coordinator is None:
-            self.find_coordinator()
-        else:
-            self.random.choice(self.steps())()
+    def delete_group(self) -> None:
+        """Delete the group, and judge whether it was there."""
+
+        def done(node_id: int, response: Message) -> bool:
+            assert isinstance(response, DeleteGroupsResponse), response
+            code = response.results[0].error_code
+            if self.is_refused(code):
+                return True
+            if code == ErrorCode.GROUP_ID_NOT_FOUND:
+                self.check(node_id, not self.must_exist(), "is not found")
+            elif code != ErrorCode.NONE:
+                return False
+            else:
+                self.check(node_id, self.may_exist(), "could be deleted")
+            self.forget()
+            return True
+
+        version = self.version_of(DeleteGroupsRequest)
+        self.write(DeleteGroupsRequest(groups_names=[self.group]), version, done)
 
     def check(self, node_id: int, holds: bool, *facts: object) -> None:
         """Judge one answer."""
-        self.context.judge.looked[_INVARIANT] += 1
+        self.context.judge.looked[GROUP_IS_AS_LEFT] += 1
         if not holds:
-            raise Violation(_INVARIANT, node_id, self.group, *facts, "left as", self.state())
+            raise Violation(GROUP_IS_AS_LEFT, node_id, self.group, *facts, "left as", self.state())
 
     def write(self, request: Message, version: int, done: Callable[[int, Message], bool]) -> None:
         """Send a change; `done` returns whether it is known to have happened, or not to."""

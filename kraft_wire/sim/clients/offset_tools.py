@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.group_tool import GroupTool
-from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest, ListGroupsResponse
@@ -69,23 +68,24 @@ class OffsetTool(GroupTool):
         """Whether the group was deleted, or never had anything."""
         super().__init__(context, number, topic)
 
-    def begin_group(self) -> None:
-        super().begin_group()
+    def forget(self) -> None:
         self._held, self._is_deleted = {}, True
 
     def steps(self) -> tuple[Callable[[], None], ...]:
         often = (self._commit, self._commit, self._read, self._read, self._read_all)
-        return (*often, self._delete_offset, self._list, self._describe, self._delete_group)
+        return (*often, self._delete_offset, self._list, self._describe, self.delete_group)
 
     def state(self) -> object:
         return self._held
 
     # -- what must be there ------------------------------------------------------------------------
 
-    @property
-    def _must_exist(self) -> bool:
-        """Whether the group has an offset that does not expire."""
+    def must_exist(self) -> bool:
+        """Return whether the group has an offset that does not expire."""
         return any(not each.may_expire for each in self._held.values())
+
+    def may_exist(self) -> bool:
+        return not self._is_deleted
 
     # -- offsets -----------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class OffsetTool(GroupTool):
             if self.is_refused(code):
                 return True
             if code == ErrorCode.GROUP_ID_NOT_FOUND:
-                self.check(node_id, not self._must_exist, "is not found")
+                self.check(node_id, not self.must_exist(), "is not found")
                 self._held = {}
                 return True
             if code != ErrorCode.NONE:
@@ -231,24 +231,6 @@ class OffsetTool(GroupTool):
 
     # -- groups ------------------------------------------------------------------------------------
 
-    def _delete_group(self) -> None:
-        def done(node_id: int, response: Message) -> bool:
-            assert isinstance(response, DeleteGroupsResponse), response
-            code = response.results[0].error_code
-            if self.is_refused(code):
-                return True
-            if code == ErrorCode.GROUP_ID_NOT_FOUND:
-                self.check(node_id, not self._must_exist, "is not found")
-            elif code != ErrorCode.NONE:
-                return False
-            else:
-                self.check(node_id, not self._is_deleted, "could be deleted")
-            self._held, self._is_deleted = {}, True
-            return True
-
-        version = self.version_of(DeleteGroupsRequest)
-        self.write(DeleteGroupsRequest(groups_names=[self.group]), version, done)
-
     def _list(self) -> None:
         version = self.version_of(ListGroupsRequest)
         request = ListGroupsRequest()
@@ -268,7 +250,7 @@ class OffsetTool(GroupTool):
             facts = ("listed", found, "filters", states, types)
             self.check(node_id, is_wanted or not found, *facts)
             self.check(node_id, not (found and self._is_deleted), *facts)
-            self.check(node_id, bool(found) or not (is_wanted and self._must_exist), *facts)
+            self.check(node_id, bool(found) or not (is_wanted and self.must_exist()), *facts)
             for each in found:
                 self.check(node_id, each.protocol_type == "", *facts)
                 self.check(node_id, version < 4 or each.group_state == "Empty", *facts)
@@ -287,7 +269,7 @@ class OffsetTool(GroupTool):
             facts = (f"v{version} described", found)
             self.check(node_id, found.group_state in ("Empty", "Dead"), *facts)
             is_there = found.group_state == "Empty"
-            self.check(node_id, is_there or not self._must_exist, *facts)
+            self.check(node_id, is_there or not self.must_exist(), *facts)
             self.check(node_id, not (is_there and self._is_deleted), *facts)
             wanted = ErrorCode.GROUP_ID_NOT_FOUND
             code = ErrorCode.NONE if is_there or version < 6 else wanted

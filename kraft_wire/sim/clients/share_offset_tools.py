@@ -14,7 +14,6 @@ from kraft_wire.wire.generated.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequestTopic,
     AlterShareGroupOffsetsResponse,
 )
-from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
@@ -45,13 +44,18 @@ class ShareOffsetTool(GroupTool):
         super().__init__(context, number, topic)
         self.think_us = 20_000
 
-    def begin_group(self) -> None:
-        super().begin_group()
+    def forget(self) -> None:
         self._starts, self._exists = {}, False
+
+    def must_exist(self) -> bool:
+        return self._exists
+
+    def may_exist(self) -> bool:
+        return self._exists
 
     def steps(self) -> tuple[Callable[[], None], ...]:
         often = (self._alter, self._alter, self._read, self._read, self._read)
-        return (*often, self._delete_offsets, self._list, self._delete_group)
+        return (*often, self._delete_offsets, self._list, self.delete_group)
 
     def state(self) -> object:
         return self._starts
@@ -110,7 +114,7 @@ class ShareOffsetTool(GroupTool):
             asked = sorted(self._starts) if is_for_all else numbers
             self.check(node_id, sorted(shown) == asked, "shown", shown, "asked", asked)
             if leader is None or leader != self._state_leader():
-                return  # nobody, or somebody else, answered for the share partitions
+                return  # the leader of the share states was not known, or has changed
             for each in places:
                 wanted = self._starts.get(each.partition_index, _ABSENT)
                 is_known = each.start_offset == wanted or each.error_code
@@ -141,24 +145,6 @@ class ShareOffsetTool(GroupTool):
         topic = DeleteShareGroupOffsetsRequestTopic(topic_name=self.topic)
         request = DeleteShareGroupOffsetsRequest(group_id=self.group, topics=[topic])
         self.write(request, 0, done)
-
-    def _delete_group(self) -> None:
-        def done(node_id: int, response: Message) -> bool:
-            assert isinstance(response, DeleteGroupsResponse), response
-            code = response.results[0].error_code
-            if self.is_refused(code):
-                return True
-            if code == ErrorCode.GROUP_ID_NOT_FOUND:
-                self.check(node_id, not self._exists, "is not found")
-                return True
-            if code != ErrorCode.NONE:
-                return False
-            self.check(node_id, self._exists, "could be deleted")
-            self._starts, self._exists = {}, False
-            return True
-
-        version = self.version_of(DeleteGroupsRequest)
-        self.write(DeleteGroupsRequest(groups_names=[self.group]), version, done)
 
     def _list(self) -> None:
         request = ListGroupsRequest(types_filter=["share"])

@@ -7,11 +7,13 @@ the same before the request and after the answer.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC
 from kraft_wire.sim.clients.context import ClientContext
-from kraft_wire.sim.clients.coordinated_client import WRONG_NODE, CoordinatedClient
+from kraft_wire.sim.clients.coordinated_client import WRONG_NODE
+from kraft_wire.sim.clients.tool import Tool
 from kraft_wire.sim.judge.transactions.id_records import PREPARED, IdRecord
 from kraft_wire.sim.judge.transactions.watch import TransactionWatch
 from kraft_wire.sim.judge.violation import Violation
@@ -34,10 +36,10 @@ _STATES: Final = (
 )
 """By the number in a record."""
 _PATTERNS: Final = (None, None, "", "transactor-.*", ".*-0", "[a-z]+-[0-9]", "aged|keyed-0", "x+")
-_UNKNOWN: Final = "nobody"
+_UNKNOWN: Final = "absent"
 
 
-class TransactionTool(CoordinatedClient):
+class TransactionTool(Tool):
     """Asks the coordinators of transactions in turns."""
 
     coordinator_type = 1
@@ -48,16 +50,9 @@ class TransactionTool(CoordinatedClient):
     ) -> None:
         super().__init__(context, number, topic, _UNKNOWN)
         self._ids = watch.ids.ids
-        self.timeout_us = 4_000_000
-        self.think_us = 60_000
 
-    def step(self) -> None:
-        if self.is_done or self.topic_id is None:
-            return
-        if self.coordinator is None:
-            self.find_coordinator()
-        else:
-            self.random.choice((self._describe, self._list))()
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        return (self._describe, self._list)
 
     def _wrong(self, node_id: int, *facts: object) -> None:
         raise Violation(_INVARIANT, node_id, *facts)

@@ -55,7 +55,6 @@ class CoordinatorReplayJudge:
     def __init__(self, *, may_refuse: bool = False) -> None:
         """`may_refuse`: whether an ISR may be too small for an append."""
         self._may_refuse = may_refuse
-        self._settled: Sequence[GroupState] = _SETTLED
         self._compared: dict[tuple[int, str, int], tuple[object, int]] = {}
         """Shard and log end of the last look, by broker, topic and partition."""
 
@@ -65,12 +64,11 @@ class CoordinatorReplayJudge:
         if node is None:
             return 0
         count, broker = 0, node.broker
-        self._settled = _SETTLED
-        if self._may_refuse or node.appends_refused_count:
-            self._settled = _SETTLED_IN_LOG
+        is_refused = self._may_refuse or node.appends_refused_count > 0
+        settled = _SETTLED_IN_LOG if is_refused else _SETTLED
         if broker._groups is not None:
             runtime: Any = broker._groups.runtime
-            count += self._judge(machine, runtime, self._held_groups, self._replayed_groups)
+            count += self._judge(machine, runtime, *_group_readers(settled))
         made = vars(broker._share_states) if broker._share_states is not None else {}
         if "coordinator" in made:
             runtime = made["coordinator"].runtime
@@ -97,12 +95,6 @@ class CoordinatorReplayJudge:
             _compare(machine.id, held(shard), replayed(shard, iter(batches)))
             count += 1
         return count
-
-    def _held_groups(self, partition: Any) -> Kept:
-        return kept_of_groups(partition.shard, partition.shard, self._settled)
-
-    def _replayed_groups(self, partition: Any, batches: Iterator[AnyBatch]) -> Kept:
-        return kept_of_groups(_replayed(batches), partition.shard, self._settled)
 
 
 def _batches(log: CoordinatorLog, partition: int) -> list[AnyBatch] | None:
@@ -140,6 +132,20 @@ def groups_in_log(machine: MachineState) -> tuple[int, ReplayedGroups] | None:
     log, (partition,) = groups.runtime._log, groups.runtime._shards
     batches = _batches(log, partition)
     return None if batches is None else (log.end_offset(partition), _replayed(iter(batches)))
+
+
+def _group_readers(
+    settled: Sequence[GroupState],
+) -> tuple[Callable[[Any], Kept], Callable[[Any, Iterator[AnyBatch]], Kept]]:
+    """Return what reads a partition of groups, and what reads its log, to be compared."""
+
+    def held(partition: Any) -> Kept:
+        return kept_of_groups(partition.shard, partition.shard, settled)
+
+    def replayed(partition: Any, batches: Iterator[AnyBatch]) -> Kept:
+        return kept_of_groups(_replayed(batches), partition.shard, settled)
+
+    return held, replayed
 
 
 def _replayed(batches: Iterator[AnyBatch]) -> ReplayedGroups:

@@ -296,8 +296,8 @@ class DecisionIsAllowed(LogSignals):
         """Return whether a broker is active, and has the directory of its replica (KIP-858).
 
         A broker that lost its disk registers another directory: it leads nothing of the lost one
-        until it has told the controller where the replica is now. Whoever is unfenced leads at
-        once, even in a controlled shutdown that its session did not outlast, as in Kafka.
+        until it has told the controller where the replica is now. As in Kafka, a broker may lead
+        from the record on that unfences it, also if it was fenced in a controlled shutdown.
         """
         is_just_unfenced = self._unfenced_at.get(broker_id) == self._base_offset
         if not (self._is_active(broker_id) or is_just_unfenced):
