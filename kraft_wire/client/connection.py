@@ -207,7 +207,7 @@ class BrokerConnection:
             raise NotAuthenticated(f"{self._address} offers the mechanisms {offered}")
         try:
             log_in(credentials, self._token)
-        except (LoginFailed, UnicodeDecodeError) as error:
+        except LoginFailed as error:
             raise NotAuthenticated(f"no login at {self._address}: {error}") from error
 
     def _token(self, token: bytes) -> bytes:

@@ -71,7 +71,7 @@ def _scram(credentials: Credentials, nonce: str) -> Dialogue:
     name = credentials.username.replace("=", "=3D").replace(",", "=2C")
     extension = ",tokenauth=true" if credentials.by_delegation_token else ""
     first = f"n={name},r={nonce}{extension}"
-    heard = (yield f"{_NO_CHANNEL_BINDING}{first}".encode()).decode()
+    heard = _text((yield f"{_NO_CHANNEL_BINDING}{first}".encode()))
     wanted = _attributes(heard)
     try:
         server_nonce, salt, iterations = wanted["r"], b64decode(wanted["s"]), int(wanted["i"])
@@ -86,11 +86,18 @@ def _scram(credentials: Credentials, nonce: str) -> Dialogue:
     signed = f"{first},{heard},{final}".encode()
     signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
     proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
-    answer = _attributes((yield f"{final},p={b64encode(proof).decode()}".encode()).decode())
+    answer = _attributes(_text((yield f"{final},p={b64encode(proof).decode()}".encode())))
     server_key = hmac.digest(salted, b"Server Key", digest)
     expected = b64encode(hmac.digest(server_key, signed, digest))
     if not hmac.compare_digest(answer.get("v", "").encode(), expected):
         raise LoginFailed("the broker does not know the password: its SCRAM signature is wrong")
+
+
+def _text(token: bytes) -> str:
+    try:
+        return token.decode()
+    except UnicodeDecodeError as error:
+        raise LoginFailed(f"the broker's SCRAM message is not UTF-8: {error}") from error
 
 
 def _attributes(message: str) -> dict[str, str]:

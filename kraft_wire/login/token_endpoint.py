@@ -17,7 +17,7 @@ from urllib.parse import quote_plus
 
 from kraft_wire.keystores.bounded_http import HttpAnswer, HttpServer, UnusableAnswer
 
-__all__ = ["ENDPOINT_KEYS", "ClientCredentials", "InvalidTokenSource"]
+__all__ = ["ENDPOINT_KEYS", "ClientCredentials", "InvalidTokenSource", "refusal_of", "token_in"]
 
 _CLIENT: Final = "sasl.oauthbearer.client.credentials.client"
 _ID, _SECRET, _SCOPE = f"{_CLIENT}.id", f"{_CLIENT}.secret", "sasl.oauthbearer.scope"
@@ -53,7 +53,7 @@ class _Retries:
                 int(config.get(key, default)) / 1_000
                 for key, default in ((_BACKOFF, "100"), (_BACKOFF_MAX, "10000"))
             )
-        except ValueError:
+        except (ValueError, OverflowError):
             raise InvalidTokenSource(f"{_BACKOFF} and {_BACKOFF_MAX} are numbers") from None
         return cls(max(first, 0.001), total)
 
@@ -99,8 +99,8 @@ class ClientCredentials:
             try:
                 answer = self._server.ask("POST", self._headers, self._body.encode())
                 if answer.status in (HTTPStatus.OK, HTTPStatus.CREATED):
-                    return _token_in(answer.body)
-                problem = f"the token endpoint answers {_refusal(answer)}"
+                    return token_in(answer.body)
+                problem = f"the token endpoint answers {refusal_of(answer)}"
                 if answer.status in _FINAL:
                     raise ValueError(problem)
             except (OSError, UnusableAnswer) as error:
@@ -116,25 +116,29 @@ def _form_of_java(text: str) -> str:
     return quote_plus(text, safe="*").replace("~", "%7E")
 
 
-def _token_in(body: bytes) -> str:
-    try:
-        found = json.loads(body)
-    except ValueError:
-        found = None
+def token_in(body: bytes) -> str:
+    """Return the token in a provider's answer. Errors: ValueError."""
+    found = _object_in(body)
     for name in ("access_token", "id_token"):
-        value = found.get(name) if isinstance(found, dict) else None
+        value = found.get(name)
         if isinstance(value, str) and value.strip():
             return value.strip()
     raise ValueError("the answer of the token endpoint has no token")
 
 
-def _refusal(answer: HttpAnswer) -> str:
+def refusal_of(answer: HttpAnswer) -> str:
     """Return the status, and the reason that RFC 6749 (5.2) gives a refusal."""
-    try:
-        found = json.loads(answer.body)
-    except ValueError:
-        found = None
-    words = [found.get(key) for key in ("error", "error_description")] if found else []
+    found = _object_in(answer.body)
+    words = [found.get(key) for key in ("error", "error_description")]
     shown = " - ".join(each for each in words if isinstance(each, str))
     printable = "".join(each if each.isprintable() else "?" for each in shown[:_WORDS_MAX])
     return f"with status {answer.status}" + (f": {printable}" if printable else "")
+
+
+def _object_in(body: bytes) -> Mapping[str, object]:
+    """Return the JSON object of an answer; anything else counts as an empty one."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

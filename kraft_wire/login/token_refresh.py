@@ -46,7 +46,7 @@ def times_of(token: str) -> TokenTimes:
         begins_ms = None if issued is None else _ms(issued)
         if len(parts) == _PARTS:
             return TokenTimes(begins_ms, _ms(expires))
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         pass
     raise ValueError("the token is not a JSON web token with the time exp")
 

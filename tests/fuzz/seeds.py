@@ -6,20 +6,16 @@ libraries. A fuzzer that begins with nothing spends its time on finding a magic 
 
 import gzip
 import hashlib
-from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import cramjam
 import lz4.frame
 import zstandard
 
 from kraft_wire.wire.generated import registry
-from tests.fuzz.targets import PUBLIC
+from tests.fuzz.login_seeds import LOGIN_SEEDS
 from tests.golden.vectors import CORPUS, Vector, read_vectors
-from tests.keystores.recorded import CERTIFICATE, written
-from tests.node.security import tokens
 
 __all__ = ["write_seeds"]
 
@@ -39,40 +35,14 @@ def _seeds(target: str) -> Iterator[bytes]:
     if target in _COMPRESSED:
         yield _COMPRESSED[target]
         return
-    if target in ("jks", "certificate"):
-        yield from _from_stores(target)
-        return
-    if target in ("bearer", "key_set"):
-        yield from _of_tokens(target)
+    if target in LOGIN_SEEDS:
+        yield from LOGIN_SEEDS[target]()
         return
     for path in sorted(CORPUS.rglob("*.jsonl")):
         for vector in read_vectors(path):
             data = _from_vector(target, vector)
             if data is not None:
                 yield data
-
-
-def _of_tokens(target: str) -> Iterator[bytes]:
-    """Yield key sets, or first messages with tokens of every kind, made by joserfc."""
-    if target == "key_set":
-        yield PUBLIC
-        yield tokens.key_set()
-        return
-    claims = {"sub": "ann", "iat": 0, "exp": 60, "aud": ["x"], "scope": ["a"]}
-    yield tokens.message(tokens.plain_token(claims), "ann", "a=b\x01")
-    signers = (tokens.RSA, "RS256"), (tokens.EC, "ES256"), (tokens.ED, "EdDSA")
-    for key, algorithm in signers:
-        yield tokens.message(tokens.token(claims, key, algorithm, None))
-
-
-def _from_stores(target: str) -> Iterator[bytes]:
-    """Yield what keytool wrote: stores without their digests, and a certificate."""
-    if target == "certificate":
-        yield b64decode("".join(CERTIFICATE.splitlines()[1:-1]))
-        return
-    with TemporaryDirectory() as directory:
-        for name in ("identity.jks", "trust.jks", "two.jks"):
-            yield written(Path(directory), name).read_bytes()[:-20]
 
 
 _COMPRESSED = {

@@ -2,16 +2,12 @@
 
 A target asserts what must hold for a value: encoding what was decoded gives bytes that decode to
 the same; feeding whole and feeding byte by byte agree. Whatever else it raises is a finding.
-Also run without a fuzzer, over the corpus and over random bytes, by the fast tests.
+Also run without a fuzzer, over the corpus and over random bytes, by the fast tests. Those of logins
+are in `login_targets`.
 """
 
-import hashlib
 from collections.abc import Callable
-from contextlib import suppress
 
-from kraft_wire.keystores.jks import jks_identity, jks_trusted
-from kraft_wire.keystores.key_sets import UnusableKeySet
-from kraft_wire.keystores.store import UnusableStore
 from kraft_wire.model import (
     ZERO_UUID,
     LeaderEpoch,
@@ -20,24 +16,8 @@ from kraft_wire.model import (
     StorageError,
     TopicPartition,
 )
-from kraft_wire.node.config.token_settings import SignedTokenSettings, UnsecuredTokenSettings
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Rejection
-from kraft_wire.node.security.mechanisms import LoginRefused
-from kraft_wire.node.security.oauth.key_set import KeySet
-from kraft_wire.node.security.oauth.server import OAuthBearerServer
-from kraft_wire.node.security.oauth.signatures import (
-    KIND_OF_ALGORITHM,
-    is_signed_by,
-    read_key_set,
-)
-from kraft_wire.node.security.oauth.signed import SignedTokens
-from kraft_wire.node.security.oauth.unsecured import UnsecuredTokens
-from kraft_wire.node.security.subject_name import (
-    MalformedCertificate,
-    alternative_names,
-    subject_name,
-)
 from kraft_wire.server.framing import Framing
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.directory.checkpoints import read_offsets
@@ -56,23 +36,10 @@ from kraft_wire.wire.records.corruption import CorruptRecordBatch
 from kraft_wire.wire.records.memory_records import iter_batches
 from kraft_wire.wire.records.record_batch import parse_batches
 from kraft_wire.wire.schema import RegistryEntry
+from tests.fuzz.login_targets import LOGIN_TARGETS
 
 __all__ = ["TARGETS"]
 
-PUBLIC = (
-    b'{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'
-)
-"""The key of RFC 8037, appendix A.2."""
-
-
-def _signed_tokens() -> SignedTokens:
-    settings = SignedTokenSettings("https://h/")
-    keys = KeySet(settings, "L")
-    keys.arrived(read_key_set(PUBLIC), 0)
-    return SignedTokens(settings, keys)
-
-
-SIGNED = _signed_tokens()
 SMALL = DecompressionLimits(bytes_max=1 << 20)
 LIMITS = DecodeLimits()
 
@@ -245,47 +212,6 @@ def _decompressor(codec: Compression) -> Callable[[bytes], None]:
     return target
 
 
-def jks(data: bytes) -> None:
-    """A JKS store is read, or refused with the declared error; its digest is made right first."""
-    secret = "p".encode("utf-16-be")
-    whole = data + hashlib.sha1(secret + b"Mighty Aphrodite" + data).digest()
-    for store in (data, whole):
-        with suppress(UnusableStore):
-            jks_trusted(store, None)
-        with suppress(UnusableStore):
-            jks_identity(store, "p", "p")
-
-
-def certificate(data: bytes) -> None:
-    """Names of a certificate are read, or refused with the declared error."""
-    for read in (subject_name, alternative_names):
-        with suppress(MalformedCertificate):
-            read(data)
-
-
-def bearer(data: bytes) -> None:
-    """A first message of OAUTHBEARER, with a signed or an unsecured token."""
-    for tokens in (UnsecuredTokens(UnsecuredTokenSettings()), SIGNED):
-        server = OAuthBearerServer(tokens)
-        try:
-            challenge = server.step(data, 0)
-        except LoginRefused:
-            assert server.user is None
-        else:
-            assert (challenge == b"") == bool(server.user), (challenge, server.user)
-            assert tokens is not SIGNED or challenge, "only the owner of the key can sign"
-
-
-def key_set(data: bytes) -> None:
-    """A key set, whose keys are then asked for a signature."""
-    with suppress(UnusableKeySet):
-        for each in read_key_set(data):
-            assert each.kind in KIND_OF_ALGORITHM.values(), each
-            for algorithm, kind in KIND_OF_ALGORITHM.items():
-                if kind == each.kind:
-                    assert not is_signed_by(algorithm, b"signed", data[:256], [each])
-
-
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "frame": frame,
     "framing": framing,
@@ -302,8 +228,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "segment": segment,
     "snapshot": snapshot,
     "small_files": small_files,
-    "jks": jks,
-    "certificate": certificate,
-    "bearer": bearer,
-    "key_set": key_set,
+    **LOGIN_TARGETS,
 }

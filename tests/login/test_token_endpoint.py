@@ -235,6 +235,13 @@ def test_a_refusal_has_the_providers_reason_and_no_secret() -> None:
         assert "secret" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("body", [b"[1]", b'"error"', b"7", b"[" * 100_000])
+@pytest.mark.parametrize(("status", "words"), [(401, "with status 401"), (200, "has no token")])
+def test_an_answer_that_is_no_object_says_nothing(body: bytes, status: int, words: str) -> None:
+    with providing((status, body)) as (url, _), pytest.raises(ValueError, match=f"{words}$"):
+        token_of(url, KNOWN)
+
+
 def test_what_is_no_token_is_not_shown_to_a_broker() -> None:
     """A line break would end the message of the login early (RFC 7628)."""
     answer = given("a.b.c\u0001host=x")
@@ -265,6 +272,11 @@ def test_an_address_of_https_is_trusted_by_the_entrys_store(tmp_path: Path) -> N
         (
             "http://idp/token",
             {**KNOWN, "sasl.login.retry.backoff.ms": "soon"},
+            "sasl.login.retry.backoff.ms and sasl.login.retry.backoff.max.ms are numbers",
+        ),
+        (
+            "http://idp/token",
+            {**KNOWN, "sasl.login.retry.backoff.max.ms": "9" * 400},
             "sasl.login.retry.backoff.ms and sasl.login.retry.backoff.max.ms are numbers",
         ),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,7 @@ def test_the_life_of_a_token_is_in_its_claims() -> None:
         plain_token({"exp": 70}) + ".more",
         plain_token({"exp": 70}).rpartition(".")[0],
         "a.\N{EURO SIGN}.",
+        f"a.{urlsafe_b64encode(b'[' * 100_000).decode()}.",
     ],
 )
 def test_what_is_no_web_token_has_no_life(text: str) -> None:

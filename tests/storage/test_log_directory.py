@@ -161,7 +161,9 @@ def test_strays_are_kept_however_often_and_their_names_can_be_given_again(topic:
         assert fs.exists(f"{stray}/{0:020}.log")
 
 
-@pytest.mark.parametrize("marker", [b"", b"[]", b'{"version":0}', b'{"brokerEpoch":"x"}'])
+@pytest.mark.parametrize(
+    "marker", [b"", b"[" * 100_000, b"[]", b'{"version":0}', b'{"brokerEpoch":"x"}']
+)
 def test_marker_of_any_content_counts_without_epoch(marker: bytes) -> None:
     fs = SimFileSystem()
     fs.make_directory(D)

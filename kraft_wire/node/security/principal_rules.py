@@ -17,6 +17,7 @@ _RULE: Final = re.compile(
     r"\s*(?:,|$)"
 )
 _JAVA_ONLY: Final = re.compile(r"\\[pPQEGXRhHkzZ]|\[[^\]]*(?:\[|&&)|\(\?<[^=!>]+>")
+_DIGITS: Final = frozenset("0123456789")
 _NAME_CHARACTERS_MAX: Final = 16_384
 """Clients choose their names, and patterns may be slow."""
 
@@ -78,7 +79,7 @@ def _rule(match: re.Match[str]) -> _Rule:
         raise InvalidPrincipalRule(f"{found[0]!r} of {source!r} is not supported in a pattern")
     try:
         pattern = re.compile(source)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise InvalidPrincipalRule(f"{source!r} is not a pattern: {error}") from error
     fold: Callable[[str], str] = {"L": str.lower, "U": str.upper}.get(match["case"], str)
     return _Rule(pattern, _replacement(match["replacement"].replace(r"\/", "/"), pattern), fold)
@@ -104,9 +105,9 @@ def _replacement(text: str, pattern: re.Pattern[str]) -> tuple[str | int, ...]:
 
 def _group(text: str, position: int, pattern: re.Pattern[str]) -> tuple[int, int]:
     """Return the longest existing group number, and its end."""
-    digits = re.compile("[0-9]*").match(text, position)
-    assert digits is not None, "no digits match too"
-    for end in range(digits.end(), position, -1):
-        if int(text[position:end]) <= pattern.groups:
-            return int(text[position:end]), end
-    raise InvalidPrincipalRule(f"{text!r} names a group that its pattern does not have")
+    number, end = 0, position
+    while text[end : end + 1] in _DIGITS and number * 10 + int(text[end]) <= pattern.groups:
+        number, end = number * 10 + int(text[end]), end + 1
+    if end == position:
+        raise InvalidPrincipalRule(f"{text!r} names a group that its pattern does not have")
+    return number, end

@@ -138,7 +138,7 @@ class LogDirectory:
             self._keep_names()
             return
         self.was_clean = True
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             fields = json.loads(text)
             if isinstance(fields, dict) and isinstance(fields.get("brokerEpoch"), int):
                 self.previous_broker_epoch = fields["brokerEpoch"]

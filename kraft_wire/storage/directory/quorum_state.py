@@ -38,7 +38,7 @@ def read_quorum_state(fs: FileSystem, directory: str) -> ElectionState | None:
         return None
     try:
         fields = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptCheckpoint(path, f"not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise CorruptCheckpoint(path, "not a JSON object")

@@ -460,6 +460,8 @@ def test_wrong_passwords_end_at_the_server() -> None:
         log_in(Credentials("SCRAM-SHA-256", "a,b=c", "wrong"), lambda token: server.step(token, 0))
     with pytest.raises(LoginFailed):
         log_in(Credentials("SCRAM-SHA-256", "x", "y"), lambda _: b"r=other,s=AA==,i=4096")
+    with pytest.raises(LoginFailed, match="not UTF-8"):
+        log_in(Credentials("SCRAM-SHA-256", "x", "y"), lambda _: b"\xff")
 
 
 def test_names_are_exact_in_plain() -> None:
