@@ -15,7 +15,7 @@ PARALLEL := --numprocesses logical --maxprocesses 5 $(IN_FILES)
 # Tests that wait for clocks leave most of the processors idle.
 PAIR := --numprocesses 2 $(IN_FILES)
 
-.PHONY: help install run test test-judged test-together test-simulated test-alone test-all test-pythons check coverage wheels generate golden record-apache conformance-faults drawn-requests drawn-properties clients clients-cluster transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-simulated test-alone test-all test-pythons check coverage wheels generate golden record-apache conformance-faults drawn-requests drawn-properties clients clients-cluster clients-secured transactions scoreboard franz-suite rdkafka-suite streams shares coordinators migration histories secured bench instructions bench-quorum bench-cluster bench-groups bench-spark bench-testing fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -97,6 +97,9 @@ scoreboard: $(READY)  ## clients' own published tests and the conformance suite,
 clients-cluster: $(READY)  ## the same table against three brokers, one of which restarts every 20 s
 	$(BIN)/python -m tests.clients --cluster $(ARGS)
 
+clients-secured: $(READY)  ## every client, protocol, login and fault, on Apache's node and on ours (ARGS="--client NAME")
+	$(BIN)/python -m tests.clients.secured $(ARGS)
+
 transactions: $(READY)  ## transactions of real clients: on one node, and on three brokers that restart in turn
 	$(BIN)/python -m tests.clients.transactions $(ARGS)
 	$(BIN)/python -m tests.clients.transactions --cluster $(ARGS)
@@ -121,6 +124,9 @@ migration: $(READY)  ## members that change between the classic and the consumer
 
 histories: $(READY)  ## what transactional clients see of three brokers under kills, pauses and one-way cuts (root), judged (ARGS="--make mixed")
 	$(BIN)/python -m tests.histories --faults 300 $(ARGS)
+
+secured: $(READY)  ## secured clusters of both makes under kills: nothing lost, nobody gets what he may not (ARGS="--layout mixed")
+	$(BIN)/python -m tests.secured_clusters $(ARGS)
 
 bench: $(READY)  ## paired benchmarks against peers
 	$(BIN)/python -m benchmarks $(ARGS)

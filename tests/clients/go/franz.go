@@ -19,7 +19,8 @@ type franz struct {
 }
 
 func newFranz(bootstrap string) adapter {
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.MetadataMinAge(100*time.Millisecond))
+	client, err := kgo.NewClient(append(
+		franzSecurity(), kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.MetadataMinAge(100*time.Millisecond))...)
 	if err != nil {
 		panic(err)
 	}
@@ -31,7 +32,7 @@ func inTime() (context.Context, context.CancelFunc) {
 }
 
 func (f *franz) client(options ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append(options, kgo.SeedBrokers(f.seeds()...))...)
+	return kgo.NewClient(append(append(options, franzSecurity()...), kgo.SeedBrokers(f.seeds()...))...)
 }
 
 func (f *franz) seeds() []string { return strings.Split(f.bootstrap, ",") }

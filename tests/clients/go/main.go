@@ -2,7 +2,8 @@
 //
 //	clients CLIENT BOOTSTRAP PREFIX SCENARIO...
 //
-// It prints one JSON line per scenario: {"scenario", "status", "detail", "seconds"}. With
+// It prints one JSON line per scenario: {"scenario", "status", "detail", "seconds"}. SECURITY in the
+// environment names a file with protocol, login and certificates. With
 //
 //	clients CLIENT transactions BOOTSTRAP
 //
@@ -34,14 +35,24 @@ var adapters = map[string]func(bootstrap string) adapter{
 	"kafka-go": newSegment,
 }
 
+// clients makes its client for the first scenario, and keeps it.
+type clients struct {
+	made      adapter
+	name      string
+	bootstrap string
+}
+
 // run gives one scenario the time it needs and turns a panic of a client into a failure.
-func run(client adapter, topic, name string) (err error) {
+func (c *clients) run(topic, name string) (err error) {
 	defer func() {
 		if trouble := recover(); trouble != nil {
 			err = fmt.Errorf("panic: %v", trouble)
 		}
 	}()
-	return scenarios[name](client, topic)
+	if c.made == nil {
+		c.made = adapters[c.name](c.bootstrap)
+	}
+	return scenarios[name](c.made, topic)
 }
 
 func main() {
@@ -57,13 +68,13 @@ func main() {
 		shares(os.Args[3], os.Args[4], os.Args[5], os.Args[6])
 		return
 	}
-	client := adapters[os.Args[1]](os.Args[2])
+	client := clients{name: os.Args[1], bootstrap: os.Args[2]}
 	out := json.NewEncoder(os.Stdout)
 	for _, name := range os.Args[4:] {
 		topic := os.Args[3] + "-" + strings.TrimSuffix(strings.TrimSuffix(name, "-before"), "-after")
 		started := time.Now()
 		said := line{Scenario: name, Status: "ok"}
-		if err := run(client, topic, name); err != nil {
+		if err := client.run(topic, name); err != nil {
 			said.Status, said.Detail = "fail", err.Error()
 		}
 		said.Seconds = float64(time.Since(started).Milliseconds()) / 1000

@@ -27,6 +27,7 @@ var (
 type scenario func(client adapter, topic string) error
 
 var scenarios = map[string]scenario{
+	"connect":        connect,
 	"metadata":       metadata,
 	"codec-none":     codec("none"),
 	"codec-gzip":     codec("gzip"),
@@ -137,6 +138,14 @@ func through(
 		return nil, fmt.Errorf("consume: %w", err)
 	}
 	return got, nil
+}
+
+func connect(client adapter, topic string) error {
+	found, err := client.brokers()
+	if err != nil {
+		return err
+	}
+	return expect(len(found) > 0, true, "a broker")
 }
 
 func metadata(client adapter, topic string) error {

@@ -22,7 +22,9 @@ type segment struct {
 
 func newSegment(bootstrap string) adapter {
 	servers := strings.Split(bootstrap, ",")
-	return &segment{servers, &kafka.Client{Addr: kafka.TCP(servers...), Timeout: operationTime}}
+	return &segment{servers, &kafka.Client{
+		Addr: kafka.TCP(servers...), Timeout: operationTime, Transport: segmentTransport(),
+	}}
 }
 
 // asked repeats a request whose connection broke, which kafka.Client leaves to its user.
@@ -143,7 +145,7 @@ func (s *segment) produce(topic string, records []record, codec string, idempote
 	}
 	writer := &kafka.Writer{
 		Addr: kafka.TCP(s.servers...), Topic: topic, RequiredAcks: kafka.RequireAll, Balancer: &kafka.Hash{},
-		Compression: segmentCodecs[codec], BatchTimeout: 5 * time.Millisecond, AllowAutoTopicCreation: true,
+		Transport: segmentTransport(), Compression: segmentCodecs[codec], BatchTimeout: 5 * time.Millisecond, AllowAutoTopicCreation: true,
 	}
 	if records[0].partition >= 0 {
 		writer.Balancer = kafka.BalancerFunc(func(message kafka.Message, _ ...int) int { return message.Partition })
@@ -185,7 +187,7 @@ func fromSegment(one kafka.Message) record {
 func (s *segment) stream(topic string, partition int) *kafka.Reader {
 	return kafka.NewReader(kafka.ReaderConfig{
 		Brokers: s.servers, Topic: topic, Partition: partition, MinBytes: 1, MaxBytes: 10_000_000,
-		MaxWait: segmentMaxWait,
+		MaxWait: segmentMaxWait, Dialer: segmentDialer(),
 	})
 }
 
@@ -229,6 +231,7 @@ func (s *segment) consumeInGroup(topic, group string, count int) ([]record, erro
 	from := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: s.servers, GroupID: group, Topic: topic, StartOffset: kafka.FirstOffset,
 		MinBytes: 1, MaxBytes: 10_000_000, MaxWait: segmentMaxWait, SessionTimeout: session,
+		Dialer: segmentDialer(),
 	})
 	ctx, cancel := inTime()
 	defer cancel()
@@ -256,7 +259,7 @@ type segmentMember struct {
 func (s *segment) join(topic, group string) (member, error) {
 	joined, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: group, Brokers: s.servers, Topics: []string{topic}, StartOffset: kafka.FirstOffset,
-		HeartbeatInterval: time.Second, SessionTimeout: session,
+		HeartbeatInterval: time.Second, SessionTimeout: session, Dialer: segmentDialer(),
 	})
 	if err != nil {
 		return nil, err
@@ -335,7 +338,7 @@ func (s *segment) dialLeader(topic string) (*kafka.Conn, error) {
 		var conn *kafka.Conn
 		err := errors.New("no server")
 		for _, server := range s.servers {
-			if conn, err = kafka.DialLeader(context.Background(), "tcp", server, topic, 0); err == nil {
+			if conn, err = segmentDialer().DialLeader(context.Background(), "tcp", server, topic, 0); err == nil {
 				return conn, nil
 			}
 		}

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { Admin, Consumer, Producer } from '@platformatic/kafka'
+import { security } from './security.mjs'
 
 const OPERATION_MS = 30_000
 const TOPIC_RESOURCE = 2
@@ -16,14 +17,16 @@ export const LEADERS_MOVE = REPLICAS > 1
 
 // It tries the same broker again and again when that cannot be reached, without asking who leads now:
 // its retries have to last longer than a broker's restart.
-const RETRIES = LEADERS_MOVE ? 150 : 20
+const RETRIES = LEADERS_MOVE ? 150 : Number(process.env.OPERATION_SECONDS ?? 20)
 const GROUP_PROTOCOL = process.env.GROUP_PROTOCOL ?? 'classic'
 const GROUP_RETRIES = LEADERS_MOVE ? 75 : 20
 
 export class Client {
   constructor (bootstrap) {
     this.bootstrap = bootstrap
-    this.common = { clientId: 'harness', bootstrapBrokers: bootstrap.split(','), retries: RETRIES, retryDelay: 200 }
+    this.common = {
+      clientId: 'harness', bootstrapBrokers: bootstrap.split(','), retries: RETRIES, retryDelay: 200, ...security()
+    }
     this.admin = new Admin(this.common)
   }
 

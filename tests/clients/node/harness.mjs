@@ -18,6 +18,12 @@ function unable (error) {
   return zlib.zstdCompressSync === undefined && /zstd is not supported/.test(String(error.errors?.[0] ?? error))
 }
 
+// What an error says, and what the errors say that it comes from.
+function messages (error) {
+  const inner = [...(error.errors ?? []), ...(error.cause ? [error.cause] : [])]
+  return [error.message, ...inner.flatMap(messages)]
+}
+
 async function run (client, prefix, name) {
   const topic = `${prefix}-${name.replace(/-(before|after)$/, '')}`
   const started = Date.now()
@@ -26,9 +32,9 @@ async function run (client, prefix, name) {
     await Promise.race([scenarios[name](client, topic), late(name)])
   } catch (error) {
     line.status = unable(error) ? 'not applicable' : 'fail'
-    const causes = (error.errors ?? []).map(cause => cause.message).join('; ')
+    const causes = [...new Set(messages(error))].join('; ')
     const place = (error.stack ?? '').split('\n').find(frame => frame.includes('scenarios.mjs')) ?? ''
-    line.detail = `${error.message} ${causes} ${place.trim()}`.slice(0, 400)
+    line.detail = `${causes} ${place.trim()}`.slice(0, 600)
   }
   line.seconds = (Date.now() - started) / 1000
   process.stdout.write(JSON.stringify(line) + '\n')

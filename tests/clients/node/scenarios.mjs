@@ -39,6 +39,10 @@ async function through (client, topic, partitions, sent, options) {
   return client.consume(topic, sent.length)
 }
 
+async function connect (client) {
+  ok((await client.brokers()).length > 0, 'no broker')
+}
+
 async function metadata (client, topic) {
   await create(client, topic, 3)
   const all = client.bootstrap.split(',')
@@ -187,6 +191,7 @@ async function restartAfter (client, topic) {
 }
 
 export const scenarios = {
+  connect,
   metadata,
   'codec-none': codec('none'),
   'codec-gzip': codec('gzip'),

@@ -14,7 +14,10 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Callable, Sequence
+from functools import cache
 
+from tests.clients.python import security
 from tests.clients.python.adapter import Adapter, ScenarioFailed
 from tests.clients.python.scenarios import SCENARIOS
 
@@ -31,12 +34,17 @@ def topic_of(prefix: str, scenario: str) -> str:
     return f"{prefix}-{scenario.removesuffix('-before').removesuffix('-after')}"
 
 
-def run(adapter: Adapter, prefix: str, scenario: str) -> dict[str, object]:
-    """One scenario, whatever happens in it, as a line of the report."""
+def run(
+    connected: Callable[[], Adapter], prefix: str, scenario: str, heard: Sequence[str] = ()
+) -> dict[str, object]:
+    """One scenario, whatever happens in it, as a line of the report.
+
+    `heard` is what the client has said of a login, beside its exceptions.
+    """
     started = time.monotonic()
     status, detail = "ok", ""
     try:
-        SCENARIOS[scenario](adapter, topic_of(prefix, scenario))
+        SCENARIOS[scenario](connected(), topic_of(prefix, scenario))
     except ScenarioFailed as failure:
         status, detail = "fail", str(failure)
     except Exception as error:  # noqa: BLE001  # a client may raise anything; the table shows it
@@ -45,6 +53,8 @@ def run(adapter: Adapter, prefix: str, scenario: str) -> dict[str, object]:
         detail = (
             f"{type(error).__name__}: {error} ({os.path.basename(where.filename)}:{where.lineno})"
         )
+    if status == "fail":
+        detail += "".join(f" | {each}" for each in heard)
     seconds = round(time.monotonic() - started, 2)
     return {"scenario": scenario, "status": status, "detail": detail, "seconds": seconds}
 
@@ -53,9 +63,9 @@ def main() -> int:
     """Run the named scenarios in order; a client's left-over threads do not hold up the end."""
     client, bootstrap, prefix, *scenarios = sys.argv[1:]
     module = importlib.import_module(f"tests.clients.python.{ADAPTERS[client]}")
-    adapter: Adapter = module.ADAPTER(bootstrap)
+    connected = cache(lambda: module.ADAPTER(bootstrap))
     for scenario in scenarios:
-        print(json.dumps(run(adapter, prefix, scenario)), flush=True)
+        print(json.dumps(run(connected, prefix, scenario, security.heard)), flush=True)
     os._exit(0)
 
 

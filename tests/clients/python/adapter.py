@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 Header = tuple[str, bytes | None]
 
-OPERATION_SECONDS = 30.0
+OPERATION_SECONDS = float(os.environ.get("OPERATION_SECONDS", "30"))
 REPLICAS = int(os.environ.get("REPLICAS", "1"))
 """Of every topic that a scenario creates."""
 LEADERS_MOVE = REPLICAS > 1

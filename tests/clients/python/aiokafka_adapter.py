@@ -13,6 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaConnectionError, NodeNotReadyError
 
+from tests.clients.python import security
 from tests.clients.python.adapter import (
     LEADERS_MOVE,
     OPERATION_SECONDS,
@@ -122,7 +123,7 @@ class AiokafkaAdapter(AdminAdapter):
         self._admin = self._wait(self._start_admin())
 
     async def _start_admin(self) -> Any:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap, **security.aiokafka())
         await admin.start()
         return admin
 
@@ -140,6 +141,7 @@ class AiokafkaAdapter(AdminAdapter):
     async def _consumer(self, group: str | None = None) -> Any:
         return AIOKafkaConsumer(
             bootstrap_servers=self.bootstrap,
+            **security.aiokafka(),
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
@@ -200,6 +202,7 @@ class AiokafkaAdapter(AdminAdapter):
     ) -> None:
         producer = AIOKafkaProducer(
             bootstrap_servers=self.bootstrap,
+            **security.aiokafka(),
             compression_type=None if codec == "none" else codec,
             enable_idempotence=idempotent,
             acks="all",

@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.clients.python import security
 from tests.clients.python.adapter import (
     GROUP_PROTOCOL,
     LEADERS_MOVE,
@@ -118,7 +119,7 @@ class ConfluentAdapter(AdminAdapter):
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, **security.confluent()})
 
     def _consumer_settings(self, group: str = "unused") -> dict[str, Any]:
         protocol: dict[str, Any] = {"session.timeout.ms": SESSION_MS}
@@ -126,6 +127,7 @@ class ConfluentAdapter(AdminAdapter):
             protocol = {"group.protocol": GROUP_PROTOCOL}
         return {
             "bootstrap.servers": self.bootstrap,
+            **security.confluent(),
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
@@ -133,7 +135,10 @@ class ConfluentAdapter(AdminAdapter):
         }
 
     def brokers(self) -> list[str]:
-        found = self._admin.list_topics(timeout=OPERATION_SECONDS).brokers
+        try:
+            found = self._admin.list_topics(timeout=OPERATION_SECONDS).brokers
+        finally:
+            self._admin.poll(0)  # serves what the client says of errors
         return [f"{broker.host}:{broker.port}" for broker in found.values()]
 
     def partitions(self, topic: str) -> int | None:
@@ -175,6 +180,7 @@ class ConfluentAdapter(AdminAdapter):
         producer = Producer(
             {
                 "bootstrap.servers": self.bootstrap,
+                **security.confluent(),
                 "compression.type": codec,
                 "enable.idempotence": idempotent,
                 "linger.ms": 5,

@@ -9,6 +9,7 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from tests.clients.python import security
 from tests.clients.python.adapter import (
     LEADERS_MOVE,
     OPERATION_SECONDS,
@@ -94,7 +95,10 @@ class KafkaPythonAdapter(AdminAdapter):
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
-        self._one_admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        self._one_admin = self._new_admin()
+
+    def _new_admin(self) -> Any:
+        return KafkaAdminClient(bootstrap_servers=self.bootstrap, **security.kafka_python())
 
     @property
     def _admin(self) -> Any:
@@ -104,12 +108,13 @@ class KafkaPythonAdapter(AdminAdapter):
         """
         if LEADERS_MOVE:
             self._one_admin.close()
-            self._one_admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+            self._one_admin = self._new_admin()
         return self._one_admin
 
     def _consumer(self, group: str | None = None) -> Any:
         return KafkaConsumer(
             bootstrap_servers=self.bootstrap,
+            **security.kafka_python(),
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
@@ -156,6 +161,7 @@ class KafkaPythonAdapter(AdminAdapter):
     ) -> None:
         producer = KafkaProducer(
             bootstrap_servers=self.bootstrap,
+            **security.kafka_python(),
             compression_type=None if codec == "none" else codec,
             enable_idempotence=idempotent,
             acks="all",

@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO
 
+from tests.clients.python import security
 from tests.clients.python.adapter import (
     LEADERS_MOVE,
     OPERATION_SECONDS,
@@ -71,7 +72,7 @@ class KcatProcess:
         self.received: list[Consumed] = []
         self.remarks: list[str] = []
         self._process = subprocess.Popen(
-            ["kcat", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            ["kcat", *security.kcat(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         for work in (self._read_records, self._read_remarks):
             threading.Thread(target=work, daemon=True).start()
@@ -154,7 +155,7 @@ class KcatAdapter(Adapter):
 
     def _run(self, arguments: Sequence[str], data: bytes = b"") -> bytes:
         done = subprocess.run(
-            ["kcat", "-b", self.bootstrap, *arguments],
+            ["kcat", "-b", self.bootstrap, *security.kcat(), *arguments],
             input=data,
             capture_output=True,
             check=False,

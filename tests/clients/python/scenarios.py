@@ -92,6 +92,11 @@ def metadata(adapter: Adapter, topic: str) -> None:
     expect(enough, True, f"all of {all_brokers} in {found}, but for one that restarts")
 
 
+def connect(adapter: Adapter, _: str) -> None:
+    """The client connects, and is told of brokers."""
+    expect(bool(adapter.brokers()), True, "there are brokers")
+
+
 def codec(name: str, adapter: Adapter, topic: str) -> None:
     """What goes in with a codec comes out identical and in order."""
     create(adapter, topic, 1)
@@ -268,6 +273,7 @@ def partitions_200(adapter: Adapter, topic: str) -> None:
 
 
 SCENARIOS: dict[str, Scenario] = {
+    "connect": connect,
     "metadata": metadata,
     **{f"codec-{name}": partial(codec, name) for name in CODECS},
     "keys": keys,

@@ -22,6 +22,7 @@ public final class ClientHarness {
 
     private static Map<String, Scenario> scenarios(ClientScenarios client) {
         Map<String, Scenario> all = new LinkedHashMap<>();
+        all.put("connect", client::connect);
         all.put("metadata", client::metadata);
         for (String codec : new String[] {"none", "gzip", "snappy", "lz4", "zstd"}) {
             all.put("codec-" + codec, topic -> client.codec(topic, codec));

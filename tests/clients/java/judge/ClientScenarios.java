@@ -64,6 +64,12 @@ final class ClientScenarios {
         this.bootstrap = bootstrap;
     }
 
+    void connect(String topic) throws Exception {
+        try (Admin admin = admin()) {
+            expect(admin.describeCluster().nodes().get().isEmpty(), false, "no broker");
+        }
+    }
+
     void metadata(String topic) throws Exception {
         create(topic, 3, Map.of());
         try (Admin admin = admin()) {
@@ -270,7 +276,9 @@ final class ClientScenarios {
     }
 
     private Admin admin() {
-        return Admin.create(Map.of("bootstrap.servers", bootstrap));
+        Map<String, Object> all = new HashMap<>(ClientSecurity.settings());
+        all.put("bootstrap.servers", bootstrap);
+        return Admin.create(all);
     }
 
     private void create(String topic, int partitions, Map<String, String> configs) throws Exception {
@@ -321,6 +329,7 @@ final class ClientScenarios {
 
     private void produce(List<ProducerRecord<byte[], byte[]>> records, Map<String, Object> settings) throws Exception {
         Map<String, Object> all = new HashMap<>(settings);
+        all.putAll(ClientSecurity.settings());
         all.put("bootstrap.servers", bootstrap);
         all.put("acks", "all");
         all.putIfAbsent("enable.idempotence", LEADERS_MOVE);
@@ -339,6 +348,7 @@ final class ClientScenarios {
 
     private KafkaConsumer<byte[], byte[]> consumer(Map<String, Object> settings) {
         Map<String, Object> all = new HashMap<>(settings);
+        all.putAll(ClientSecurity.settings());
         all.put("bootstrap.servers", bootstrap);
         all.put("auto.offset.reset", "earliest");
         all.put("enable.auto.commit", false);
