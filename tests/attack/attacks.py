@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import cramjam
 import lz4.frame
@@ -36,10 +37,13 @@ class Attack:
 
     id: str
     title: str
-    run: Callable[[Target], str]
+    run: Callable[[Any], str]
+    """Takes the kind of target that its table is for."""
     expected: tuple[str, ...]
     reason: str | None = None
     """The `reason=` that the server's log line must carry, where the connection is closed."""
+    grows_bytes: int = 32 << 20
+    """How much memory may be the server's more, during the attack and behind it."""
 
 
 def send_and_see(target: Target, payload: bytes, *, half_close: bool = False) -> str:

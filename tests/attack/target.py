@@ -26,6 +26,8 @@ class Target:
     host: str
     port: int
     log_path: Path
+    peak_bytes: int = 0
+    """The most memory that the present attack has seen the process hold."""
 
     def connect(self, timeout_s: float = ANSWER_DEADLINE_S) -> socket.socket:
         """Open a connection; reads on it fail after `timeout_s`."""
@@ -37,6 +39,10 @@ class Target:
         """Return the resident set of the server process."""
         pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def note_memory(self) -> None:
+        """Remember the resident set if it is the largest of this attack."""
+        self.peak_bytes = max(self.peak_bytes, self.resident_bytes())
 
     def log_size(self) -> int:
         """Return how much the server has logged so far."""

@@ -116,7 +116,7 @@ def kafka_python() -> dict[str, Any]:
     if _GIVEN.certificate:
         settings |= {"ssl_certfile": _GIVEN.certificate, "ssl_keyfile": _GIVEN.key}
     if _GIVEN.mechanism == "OAUTHBEARER":
-        from kafka.sasl.oauth import AbstractTokenProvider
+        from kafka.net.sasl.oauth import AbstractTokenProvider
 
         settings["sasl_oauth_token_provider"] = _provider(AbstractTokenProvider, _GIVEN.token)
     return settings

@@ -1,10 +1,10 @@
 """``make clients-secured``: every client × every protocol, mechanism and fault, on one node.
 
 ``python -m tests.clients.secured [--make ours|4.3.1|both] [--client NAME]… [--only TEXT]
-[--json]``. With ``both``, the default, failures are compared: the client's words without numbers,
-and when they came (no later than twice the time of Apache's and two seconds). Exit code 0 means
-that all works and fails as it has to, alike on both makes; 1 that something does not; 2 that a
-client is missing.
+[--faults] [--json]``. With ``both``, the default, failures are compared: the client's words without
+numbers, and when they came (no later than twice the time of Apache's and two seconds). Exit code 0
+means that all works and fails as it has to, alike on both makes; 1 that something does not; 2 that
+a client is missing.
 """
 
 from __future__ import annotations
@@ -38,15 +38,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--make", choices=(OURS, RELEASE, "both"), default="both")
     parser.add_argument("--client", action="append", choices=CLIENTS)
     parser.add_argument("--only", default="", help="ways whose name has this text")
+    parser.add_argument("--faults", action="store_true", help="only where clients have to fail")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     return parser.parse_args()
 
 
-def run(make: str, home: Path, clients: Sequence[str], only: str, console: Console) -> list[Cell]:
+def run(
+    make: str, home: Path, clients: Sequence[str], wanted: argparse.Namespace, console: Console
+) -> list[Cell]:
     """Run all cells on a node of one make."""
     found = []
     with started(home / make, is_apache=make != OURS) as node:
-        for cell in cells(Ways(node, home / make / "files"), clients, only):
+        ways = Ways(node, home / make / "files")
+        for cell in cells(ways, clients, wanted.only, has_good=not wanted.faults):
             found.append(cell)
             if not cell.is_as_wanted:
                 console.print(f"{make} {cell.client} {cell.way}: {cell.results}", markup=False)
@@ -82,7 +86,7 @@ def main() -> int:
     clients = [name for name in named if available(CLIENTS[name], console)]
     home = Path(tempfile.mkdtemp(prefix="kraft-wire-secured-"))
     makes = (RELEASE, OURS) if wanted.make == "both" else (wanted.make,)
-    matrix = {make: run(make, home, clients, wanted.only, console) for make in makes}
+    matrix = {make: run(make, home, clients, wanted, console) for make in makes}
     unlike = differences(matrix[OURS], matrix[RELEASE]) if len(makes) > 1 else []
     if wanted.json:
         shown = {make: [cell.as_json() for cell in found] for make, found in matrix.items()}

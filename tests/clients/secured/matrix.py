@@ -52,10 +52,12 @@ class Cell(NamedTuple):
         return {**self._asdict(), "results": results, "is_as_wanted": self.is_as_wanted}
 
 
-def cells(ways: Ways, clients: Iterable[str], only: str = "") -> Iterator[Cell]:
+def cells(
+    ways: Ways, clients: Iterable[str], only: str = "", *, has_good: bool = True
+) -> Iterator[Cell]:
     """Run every client on every way whose name has the text `only`."""
-    named = [(way, True) for way in ways.good()] + [(way, False) for way in ways.bad()]
-    for way, is_good in named:
+    good = [(way, True) for way in ways.good()] if has_good else []
+    for way, is_good in [*good, *((way, False) for way in ways.bad())]:
         for name in clients:
             if only in way.name:
                 yield _cell(ways, CLIENTS[name], way, is_good=is_good)

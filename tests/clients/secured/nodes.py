@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -38,7 +39,9 @@ _ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 class ManyListeners:
     """Addresses of the listeners, and the settings that make them."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, more: Mapping[str, str]) -> None:
+        """`more` are further settings."""
+        self._more = more
         directory.mkdir(parents=True, exist_ok=True)
         self.authority = Authority(directory / "authority")
         self._keys = directory / "keys.json"
@@ -73,7 +76,8 @@ class ManyListeners:
         for listener in ("SECURE", "LOGIN"):
             settings |= self._login(listener)
         narrow = sasl_settings("NARROW")
-        return settings | narrow | {"listener.name.narrow.sasl.enabled.mechanisms": "PLAIN"}
+        narrow["listener.name.narrow.sasl.enabled.mechanisms"] = "PLAIN"
+        return {**settings, **narrow, **self._more}
 
     def _login(self, listener: str) -> dict[str, str]:
         prefix = f"listener.name.{listener.lower()}"
@@ -124,9 +128,11 @@ Node = _Apache | _Ours
 
 
 @contextmanager
-def started(directory: Path, *, is_apache: bool) -> Iterator[Node]:
-    """Start a node with all listeners."""
-    listeners = ManyListeners(directory / "listeners")
+def started(
+    directory: Path, *, is_apache: bool, more: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Node]:
+    """Start a node with all listeners and further settings."""
+    listeners = ManyListeners(directory / "listeners", more)
     if not is_apache:
         ours = _Ours(directory / "ours", listeners)
         ours.format()

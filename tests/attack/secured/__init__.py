@@ -1,0 +1,1 @@
+"""Attacks on a node that asks for logins and rights."""
