@@ -8,7 +8,7 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("codec", "columnar", "fetch_sessions", "node", "transactions", "recovery")
+BENCHMARKS = ("codec", "columnar", "fetch_sessions", "node", "secured", "transactions", "recovery")
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.apache.node import ApacheNode
 from tests.certificates import Authority
@@ -59,8 +60,11 @@ def client_settings(
 class SecuredApache(ApacheNode):
     """Apache's node with one more listener, SECURE, of the given protocol."""
 
-    def __init__(self, directory: Path, protocol: str, settings: Mapping[str, str]) -> None:
-        super().__init__(directory)
+    def __init__(
+        self, directory: Path, protocol: str, settings: Mapping[str, str], **machine: Any
+    ) -> None:
+        """`machine` are the arguments of an ApacheNode about Java."""
+        super().__init__(directory, **machine)
         self._secure_port = free_port()
         self._protocol, self._settings = protocol, settings
         self.format_options = [

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -107,8 +108,8 @@ class ManyListeners:
 
 
 class _Apache(SecuredApache):
-    def __init__(self, directory: Path, listeners: ManyListeners) -> None:
-        super().__init__(directory, LISTENERS["SECURE"], listeners.settings())
+    def __init__(self, directory: Path, listeners: ManyListeners, machine: dict[str, Any]) -> None:
+        super().__init__(directory, LISTENERS["SECURE"], listeners.settings(), **machine)
         self.listeners = listeners
 
     def properties(self) -> dict[str, str]:
@@ -129,9 +130,13 @@ Node = _Apache | _Ours
 
 @contextmanager
 def started(
-    directory: Path, *, is_apache: bool, more: Mapping[str, str] = MappingProxyType({})
+    directory: Path,
+    *,
+    is_apache: bool,
+    more: Mapping[str, str] = MappingProxyType({}),
+    machine: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Node]:
-    """Start a node with all listeners and further settings."""
+    """Start a node with all listeners and further settings; `machine` is for Apache's Java."""
     listeners = ManyListeners(directory / "listeners", more)
     if not is_apache:
         ours = _Ours(directory / "ours", listeners)
@@ -141,7 +146,7 @@ def started(
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", f"-D{_ALLOWED}={listeners.url_of_keys}")
-        apache = _Apache(directory / "apache", listeners)
+        apache = _Apache(directory / "apache", listeners, dict(machine))
         apache.__enter__()
     try:
         yield apache
