@@ -163,7 +163,7 @@ class KcatAdapter(Adapter):
         )
         said = done.stderr.decode(errors="replace")
         if done.returncode != 0 or complaints_in(said):
-            raise ScenarioFailed(said[-300:])
+            raise ScenarioFailed(security.told_by(said))
         return done.stdout
 
     def brokers(self) -> list[str]:

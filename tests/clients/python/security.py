@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tests.clients.python.adapter import OPERATION_SECONDS
 
-__all__ = ["Security", "aiokafka", "confluent", "heard", "kafka_python", "kcat"]
+__all__ = ["Security", "aiokafka", "confluent", "heard", "kafka_python", "kcat", "told_by"]
 
 
 class Security(NamedTuple):
@@ -61,6 +61,18 @@ def hear(error: object) -> None:
     text = _NUMBER.sub("N", str(error))
     if text not in heard:
         heard.append(text)
+
+
+def told_by(text: str) -> str:
+    """Return what a program says of its failure; lines about a login are kept beside it."""
+    if _GIVEN is None:
+        return text[-300:]
+    lines = text.splitlines()
+    said = [line for line in lines if line.startswith("% ERROR")]
+    for line in lines:
+        if line not in said:
+            hear(line)
+    return " ".join(said[-1:])
 
 
 class _Ear(logging.Handler):

@@ -51,6 +51,8 @@ class Way(NamedTuple):
     login: str
     """The mechanism, `TOKEN`, or an empty text."""
     security: Security
+    is_good: bool = True
+    """Whether a client works on it."""
 
 
 def reason_against(client: str, way: Way) -> str | None:
@@ -96,6 +98,10 @@ class Ways:
 
     def bad(self) -> Iterator[Way]:
         """Yield every way on which a client has to fail, with the name of the fault."""
+        for way in self._faults():
+            yield way._replace(is_good=False)
+
+    def _faults(self) -> Iterator[Way]:
         for login in MECHANISMS:
             right = self._login("SASL_SSL", login)
             wrong = right._replace(password="wrong")
