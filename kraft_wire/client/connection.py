@@ -13,6 +13,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
+from kraft_wire.client.refused import one_line
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, frame_prefix
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -219,7 +220,7 @@ class BrokerConnection:
         answer = self._asked(SaslAuthenticateRequest(auth_bytes=token))
         assert isinstance(answer, SaslAuthenticateResponse), answer
         if answer.error_code:
-            words = answer.error_message or error_name(answer.error_code)
+            words = one_line(answer.error_message or error_name(answer.error_code))
             raise NotAuthenticated(f"no login at {self._address}: {words}")
         renewal_ms = until_renewal_ms(answer.session_lifetime_ms, randbelow)
         self._renews_s = None if renewal_ms is None else asked_s + renewal_ms / 1_000

@@ -9,6 +9,7 @@ from typing import Final, Self, TypeVar
 
 from kraft_wire.client.cluster import ClusterClient, ClusterRefused, RetryDeadline, connect
 from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError, NotAuthenticated
+from kraft_wire.client.refused import one_line
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
@@ -110,7 +111,7 @@ class GroupCoordinator:
             if answer.error_code in ELSEWHERE:
                 raise BrokerConnectionError(f"no coordinator: {error_name(answer.error_code)}")
             if answer.error_code:
-                name = error_name(answer.error_code)
-                raise ClusterRefused(f"group {self.group}: {name} {answer.error_message or ''}")
+                words = f"{error_name(answer.error_code)} {one_line(answer.error_message or '')}"
+                raise ClusterRefused(f"group {self.group}: {words}")
             self._connection = connect(self._cluster.settings, f"{answer.host}:{answer.port}")
         return self._connection

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
@@ -49,10 +50,25 @@ class Cluster:
         """Where clients begin."""
         return ",".join(each.bootstrap for each in self.brokers.values())
 
+    @property
+    def directory(self) -> Path:
+        """For files of tools."""
+        return self.quorum.directory
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """librdkafka's settings."""
+        return {"bootstrap.servers": self.bootstrap}
+
+    @property
+    def tool_options(self) -> list[str]:
+        """What tools need beside the address: nothing."""
+        return []
+
     @cached_property
     def admin(self) -> AdminClient:
         """A client for administration; it has to outlive the answers that it waits for."""
-        return AdminClient({"bootstrap.servers": self.bootstrap})
+        return AdminClient(self.client)
 
     def errors(self) -> Counter[str]:
         """The errors that Apache's brokers wrote, with what varies left out."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -21,6 +22,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (
+    AdminClient,
     AlterConfigOpType,
     ClusterMetadata,
     ConfigEntry,
@@ -30,7 +32,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.apache.java_process import run_java
-from tests.guests.cluster import BROKERS, Cluster
+from tests.guests.cluster import BROKERS
 
 TOPICS = [f"guest-{number:03}" for number in range(100)]
 LOADED = TOPICS[:4]
@@ -40,10 +42,48 @@ PATIENCE_S = 90.0
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
+class Stoppable(Protocol):
+    """A broker."""
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+
+    def stop(self) -> int:
+        """Stop it in order; return its exit code."""
+
+
+class Stage(Protocol):
+    """What a story needs of its cluster."""
+
+    @property
+    def directory(self) -> Path:
+        """For files of tools."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients begin."""
+
+    @property
+    def brokers(self) -> Mapping[int, Stoppable]:
+        """The brokers `BROKERS`."""
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """librdkafka's settings of an ordinary client."""
+
+    @property
+    def admin(self) -> AdminClient:
+        """A client for administration."""
+
+    @property
+    def tool_options(self) -> list[str]:
+        """What administrators' tools need beside the address."""
+
+
 class Story:
     """The steps over one cluster, in order."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Stage) -> None:
         self.cluster = cluster
         self.acknowledged: dict[tuple[str, int], dict[int, bytes]] = {}
         self._consumers: list[Consumer] = []
@@ -115,7 +155,7 @@ class Story:
         """Who reads committed records sees one of two transactions."""
         producer = Producer(
             {
-                "bootstrap.servers": self.cluster.bootstrap,
+                **self.cluster.client,
                 "transactional.id": f"guest-{time.monotonic_ns()}",
                 "transaction.timeout.ms": 60_000,
             }
@@ -165,14 +205,14 @@ class Story:
             **{(TOPICS[1], number): [102, 101] for number in range(PARTITIONS)},
             **{(TOPICS[2], number): [101] for number in range(PARTITIONS)},
         }
-        plan = self.cluster.quorum.directory / "reassignment.json"
+        plan = self.cluster.directory / "reassignment.json"
         partitions = [
             {"topic": topic, "partition": number, "replicas": replicas}
             for (topic, number), replicas in moves.items()
         ]
         plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
         command = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-        address = ["--bootstrap-server", self.cluster.bootstrap]
+        address = ["--bootstrap-server", self.cluster.bootstrap, *self.cluster.tool_options]
         file = ["--reassignment-json-file", str(plan)]
         done = run_java(command, [*address, *file, "--execute"])
         assert done.exit_code == 0, done.text
@@ -209,7 +249,7 @@ class Story:
 
     def preferred_leaders_lead_again(self) -> str:
         """Elected through Apache's tool."""
-        arguments = ["--bootstrap-server", self.cluster.bootstrap]
+        arguments = ["--bootstrap-server", self.cluster.bootstrap, *self.cluster.tool_options]
         arguments += ["--election-type", "preferred", "--all-topic-partitions"]
         done = run_java("org.apache.kafka.tools.LeaderElectionCommand", arguments)
         assert done.exit_code == 0, done.text
@@ -228,7 +268,7 @@ class Story:
     def _produce(self, count: int, codec: str) -> None:
         producer = Producer(
             {
-                "bootstrap.servers": self.cluster.bootstrap,
+                **self.cluster.client,
                 "enable.idempotence": True,
                 "compression.type": codec,
                 "delivery.timeout.ms": int(PATIENCE_S * 1000),
@@ -278,7 +318,7 @@ class Story:
 
     def _consumer(self, name: str, *, group: str) -> Consumer:
         settings = {
-            "bootstrap.servers": self.cluster.bootstrap,
+            **self.cluster.client,
             "group.id": group,
             "client.id": name,
             "enable.auto.commit": False,

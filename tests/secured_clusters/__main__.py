@@ -1,9 +1,10 @@
 """``make secured``: secured clusters of both makes under kill -9.
 
-``python -m tests.secured_clusters [--layout NAME]… [--protection NAME]… [--kills N] [--keep DIR]``.
-Every second kill is of the active controller, the others of brokers in turn. Meanwhile `ann` writes
-with acks=all and reads in a group, and `eve` asks every broker for what she may not have. Exit code
-0: every acknowledged record is where it was acknowledged, and eve got nothing but errors.
+``python -m tests.secured_clusters [--layout NAME]… [--protection NAME]… [--kills N] [--story]
+[--keep DIR]``. With ``--story`` it is what `tests.guests` does, behind logins. Every second kill is
+of the active controller, the others of brokers in turn. Meanwhile `ann` writes with acks=all and
+reads in a group, and `eve` asks every broker for what she may not have. Exit code 0: every
+acknowledged record is where it was acknowledged, and eve got nothing but errors.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -21,6 +23,7 @@ from rich.table import Table
 
 from tests.secured_clusters.campaign import Verdict, campaign
 from tests.secured_clusters.cluster import LAYOUTS, PROTECTIONS, SecuredCluster
+from tests.secured_clusters.story import told
 
 
 def say(line: str) -> None:
@@ -33,15 +36,27 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.secured_clusters", description=__doc__)
     parser.add_argument("--layout", action="append", choices=LAYOUTS)
     parser.add_argument("--protection", action="append", choices=PROTECTIONS)
+    parser.add_argument("--story", action="store_true", help="the story of two Apache brokers")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--keep", type=Path, help="a folder for directories and logs")
     return parser.parse_args()
+
+
+def tell_stories(protections: Sequence[str], home: Path) -> int:
+    """Tell the guests' story under each protection; a step that fails ends it."""
+    for protection in protections:
+        say(f"two guests, {protection}")
+        cluster = SecuredCluster(home / f"story-{protection[:5]}", "two guests", protection)
+        say(told(cluster, say))
+    return 0
 
 
 def main() -> int:
     """Run what was asked for; the table comes last."""
     wanted = arguments()
     home = wanted.keep or Path(tempfile.mkdtemp(prefix="kraft-wire-secured-clusters-"))
+    if wanted.story:
+        return tell_stories(wanted.protection or PROTECTIONS, home)
     table = Table("cluster", "kills", "acknowledged", "lost", "eve", "seconds")
     verdicts: list[Verdict] = []
     for layout in wanted.layout or ("guests", "mixed"):

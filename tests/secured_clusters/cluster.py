@@ -31,13 +31,14 @@ CONTROLLERS = (1, 2, 3)
 BROKERS = (101, 102, 103)
 SCRAM, TLS = "SCRAM", "mutual TLS"
 PROTECTIONS = (SCRAM, TLS)
-LAYOUTS: Mapping[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = {
+LAYOUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "guests": ((OURS, OURS, OURS), (RELEASE, RELEASE, RELEASE)),
     "mixed": ((RELEASE, RELEASE, RELEASE), (RELEASE, OURS, RELEASE)),
     "ours": ((OURS, OURS, OURS), (OURS, OURS, OURS)),
     "apache": ((RELEASE, RELEASE, RELEASE), (RELEASE, RELEASE, RELEASE)),
+    "two guests": ((OURS, OURS, OURS), (RELEASE, RELEASE)),
 }
-"""The makes of controllers and of brokers; the last is the control."""
+"""The makes of controllers and of brokers; `apache` is the control."""
 USERS = ("node", "admin", "ann", "eve")
 _MECHANISM = "SCRAM-SHA-512"
 _MODULES = "org.apache.kafka.common.security"
@@ -59,6 +60,15 @@ _SETTINGS = {
 }
 
 
+_OF_TWO = {
+    "min.insync.replicas": "1",
+    "default.replication.factor": "2",
+    "offsets.topic.replication.factor": "2",
+    "transaction.state.log.replication.factor": "2",
+    "transaction.state.log.min.isr": "1",
+}
+
+
 class _Broker(Controller):
     heap_mb = _BROKER_HEAP_MB
 
@@ -73,13 +83,15 @@ class SecuredCluster:
 
     def __init__(self, home: Path, layout: str, protection: str) -> None:
         home.mkdir(parents=True)
-        self._home, self._protection = home, protection
+        self.home, self._protection = home, protection
         self._authority = Authority(home / "authority")
         self._stores = {user: self._authority.signed(user) for user in USERS}
-        ports = {node_id: free_port() for node_id in (*CONTROLLERS, *BROKERS)}
-        self._voters = ",".join(f"{each}@127.0.0.1:{ports[each]}" for each in CONTROLLERS)
         controllers, brokers = LAYOUTS[layout]
-        makes = dict(zip((*CONTROLLERS, *BROKERS), (*controllers, *brokers), strict=True))
+        self.broker_ids = BROKERS[: len(brokers)]
+        node_ids = (*CONTROLLERS, *self.broker_ids)
+        makes = dict(zip(node_ids, (*controllers, *brokers), strict=True))
+        ports = {node_id: free_port() for node_id in node_ids}
+        self._voters = ",".join(f"{each}@127.0.0.1:{ports[each]}" for each in CONTROLLERS)
         self.nodes = {
             node_id: (Controller if node_id in CONTROLLERS else _Broker)(
                 node_id, make, home, ports[node_id], self._properties(node_id, ports[node_id])
@@ -90,7 +102,7 @@ class SecuredCluster:
     @property
     def bootstrap(self) -> str:
         """The brokers' addresses."""
-        return ",".join(self.nodes[each].address for each in BROKERS)
+        return ",".join(self.nodes[each].address for each in self.broker_ids)
 
     # -- settings --------------------------------------------------------------------------------
 
@@ -103,9 +115,10 @@ class SecuredCluster:
             "listeners": f"{listener}://127.0.0.1:{port}",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": self._voters,
-            "log.dirs": str(self._home / f"node-{node_id}"),
+            "log.dirs": str(self.home / f"node-{node_id}"),
             **({} if is_controller else {"inter.broker.listener.name": "CLIENTS"}),
             **_SETTINGS,
+            **(_OF_TWO if len(self.broker_ids) < len(BROKERS) else {}),
             **self._protected(),
         }
 
@@ -183,7 +196,7 @@ class SecuredCluster:
 
     def active_controller(self) -> int:
         """Return the controller that leads, as `admin` is told."""
-        file = self._home / "admin.properties"
+        file = self.home / "admin-of-controllers.properties"
         write_properties(file, self.keys_of("admin", "PLAIN"))
         controllers = ",".join(self.nodes[each].address for each in CONTROLLERS)
         deadline = time.monotonic() + _PATIENCE_S
@@ -198,7 +211,7 @@ class SecuredCluster:
 
     def await_whole(self, admin: AdminClient) -> None:
         """Wait until every broker is there, and in every ISR."""
-        self._until(admin, _lacking)
+        self._until(admin, self._lacking)
 
     def _until(self, admin: AdminClient, lacking: Callable[[ClusterMetadata], str | None]) -> None:
         deadline = time.monotonic() + _PATIENCE_S
@@ -208,13 +221,23 @@ class SecuredCluster:
             assert time.monotonic() < deadline, f"{what}: {self.logs(self.nodes)}"
             time.sleep(_PAUSE_S)
 
+    def _lacking(self, found: ClusterMetadata) -> str | None:
+        """Return which broker is not there or not in an ISR, None where all is well."""
+        if set(found.brokers) != set(self.broker_ids):
+            return f"brokers {sorted(found.brokers)}"
+        for topic in found.topics.values():
+            for partition in topic.partitions.values():
+                if len(partition.isrs) != len(partition.replicas):
+                    return f"{topic.topic}-{partition.id}: ISR {partition.isrs}"
+        return None
+
     def logs(self, node_ids: Any) -> str:
         """Return the ends of logs."""
         return "\n".join(f"--- {each}\n{self.nodes[each].text[-2_000:]}" for each in node_ids)
 
     @contextmanager
-    def running(self) -> Iterator[SecuredCluster]:
-        """Format and start everything, and end it."""
+    def running(self, *, has_brokers: bool = True) -> Iterator[SecuredCluster]:
+        """Format everything and start it, with or without brokers, and end it."""
         credentials = [
             word
             for user in USERS
@@ -223,9 +246,11 @@ class SecuredCluster:
         for node_id, node in self.nodes.items():
             node.format(*(credentials if node_id in CONTROLLERS else ()))
         try:
-            for node in self.nodes.values():
-                node.start()
-            self.await_whole(AdminClient(self.librdkafka("admin")))
+            for node_id, node in self.nodes.items():
+                if has_brokers or node_id in CONTROLLERS:
+                    node.start()
+            if has_brokers:
+                self.await_whole(AdminClient(self.librdkafka("admin")))
             yield self
         finally:
             for node in reversed(self.nodes.values()):
@@ -237,14 +262,3 @@ def _asked(admin: AdminClient, lacking: Callable[[ClusterMetadata], str | None])
         return lacking(admin.list_topics(timeout=10))
     except KafkaException as error:
         return str(error)
-
-
-def _lacking(found: ClusterMetadata) -> str | None:
-    """Return which broker is not there or not in an ISR, None where all is well."""
-    if set(found.brokers) != set(BROKERS):
-        return f"brokers {sorted(found.brokers)}"
-    for topic in found.topics.values():
-        for partition in topic.partitions.values():
-            if len(partition.isrs) != len(partition.replicas):
-                return f"{topic.topic}-{partition.id}: ISR {partition.isrs}"
-    return None
