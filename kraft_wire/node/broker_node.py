@@ -296,8 +296,8 @@ def _topic_configs(image: MetadataImage) -> dict[str, Mapping[str, str]]:
 
 
 def store_changes(config: NodeConfig, report: ReportEvent) -> "StoreChanges | None":
-    """Return the changes of stores, imported only if a listener of a broker has TLS."""
-    if not config.is_broker or all(each.tls is None for each in config.security.values()):
+    """Return the changes of stores, imported only if a listener has TLS."""
+    if all(each.tls is None for each in config.security.values()):
         return None
     from kraft_wire.node.security.store_changes import StoreChanges
 

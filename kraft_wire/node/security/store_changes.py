@@ -1,12 +1,13 @@
 """Key and trust stores of listeners that are exchanged while the node runs (KIP-226).
 
-A change of this broker's settings names them with the prefix of a listener. The stores are read and
-checked before the request goes to the controller, so that an unusable one is refused; they are
-exchanged when the change is committed. New connections use them at once, open ones continue. Naming
-the same file again reads it again; files are not watched.
+A change of this node's settings as a broker names them with the prefix of a listener. A broker
+reads and checks the stores before the request goes to the controller, so that an unusable one is
+refused; they are exchanged when the change is committed. What a controller's own listener is asked
+is not checked before, as in Kafka: the node keeps its stores and logs why. New connections use
+exchanged stores at once, open ones continue. Naming the same file again reads it again; files are
+not watched.
 
-Not here: files and certificates (the host's side, `tls.exchange`), requests (`own_settings`). A
-node that is only a controller keeps its stores.
+Not here: files and certificates (the host's side, `tls.exchange`), requests (`own_settings`).
 """
 
 from collections.abc import Mapping, Sequence
