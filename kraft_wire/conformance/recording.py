@@ -11,12 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+from zlib import error as zlib_error
 
 from kraft_wire.conformance.verdict import Exchange, Outcome, Verdict
 
 __all__ = ["RecordedRow", "Recording", "UnreadableRecording"]
 
 _FORMAT: Final = "kraft-wire conformance recording 1"
+_UNREADABLE: Final = (
+    *(OSError, EOFError, zlib_error),
+    *(ValueError, LookupError, TypeError, RecursionError),
+)
+"""What reading another file raises: the first three of its compression."""
 
 
 class UnreadableRecording(Exception):
@@ -76,7 +82,7 @@ class Recording:
             if about["format"] != _FORMAT:
                 raise ValueError(f"its format is {about['format']!r}")
             rows = tuple(_from_json(json.loads(each)) for each in lines)
-        except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
+        except _UNREADABLE as error:
             raise UnreadableRecording(f"{path} is not a recording: {error}") from error
         return cls(about["about"], about["profile"], rows)
 

@@ -59,7 +59,7 @@ class OptionReader:
             return None
         try:
             return parse(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PipelineError(f"option {name}: {text!r} {error}") from None
 
     def one_of(self, name: str, choices: tuple[_Value, ...], default: _Value) -> _Value:

@@ -184,11 +184,12 @@ def test_line_of_a_record_that_is_no_result_is_named(tmp_path: Path) -> None:
     record = tmp_path / "campaign.jsonl"
     arguments = ["--seeds", "0:1", "--events", "150", "--jobs", "1", "--record", str(record)]
     assert RUNNER.invoke(app, arguments).exit_code == 0
-    with record.open("a", encoding="utf-8") as file:
-        file.write('{"seed": 1}\n')
-    result = RUNNER.invoke(app, arguments)
-    assert result.exit_code == 2
-    assert result.output == f"kraft-wire sim: {record}, line 3: not the result of a seed\n"
+    content = record.read_bytes()
+    for line in (b'{"seed": 1}\n', b"[" * 9_999 + b"\n"):
+        record.write_bytes(content + line)
+        result = RUNNER.invoke(app, arguments)
+        assert result.exit_code == 2
+        assert result.output == f"kraft-wire sim: {record}, line 3: not the result of a seed\n"
 
 
 def test_stopped_campaign_prints_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:

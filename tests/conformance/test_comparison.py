@@ -1,5 +1,6 @@
 """Two brokers compared: what they do differently is found, and nothing else is."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 from kraft_wire.conformance.case import all_cases
 from kraft_wire.conformance.command import app
 from kraft_wire.conformance.profile import read_profile
-from kraft_wire.conformance.recording import Recording
+from kraft_wire.conformance.recording import Recording, UnreadableRecording
 from kraft_wire.conformance.run import rows_of
 from tests.conformance.broken_broker import Relay
 from tests.conformance.recording import PROFILE, RECORDING
@@ -78,3 +79,13 @@ def test_wrong_input_is_one_line_and_exit_code_2(options: list[str], words: str)
     assert done.exit_code == 2
     (line,) = done.output.splitlines()
     assert words in line
+
+
+@pytest.mark.parametrize(
+    "content", [gzip.compress(b"x")[:-9] + bytes(9), gzip.compress(b"[" * 9_999), b"\x1f\x8b"]
+)
+def test_another_file_is_no_recording(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(UnreadableRecording, match="is not a recording: "):
+        Recording.read(file)

@@ -25,6 +25,7 @@ WRONG = [
     ({}, "option path is missing"),
     ({"path": " , "}, "option path is missing"),
     ({"path": "/logs", "paths": "[]"}, "option path is missing"),
+    ({"path": "/logs", "paths": "[" * 9999}, "maximum recursion depth"),
     ({"path": "/logs", "paths": "[1]"}, "option paths: '[1]' is not a list of paths"),
     ({"path": "s3://bucket/logs"}, "option path: 's3://bucket/logs' is not a path of this machine"),
     ({"view": "record"}, "option view: 'record' is none of records, batches"),

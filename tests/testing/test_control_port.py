@@ -112,6 +112,12 @@ def test_rules_are_added_shown_and_removed() -> None:
             " 2 (char 1)",
         ),
         (
+            b"POST /rules HTTP/1.1\r\nContent-Length: 9999\r\n\r\n" + b"[" * 9_999,
+            BAD,
+            "the body is not JSON: maximum recursion depth exceeded while decoding a JSON array"
+            " from a unicode string",
+        ),
+        (
             b"POST /rules HTTP/1.1\r\nContent-Length: 1048577\r\n\r\n",
             BAD,
             "the body is too large",
@@ -182,6 +188,8 @@ def test_text_that_cannot_be_read_is_one_line() -> None:
         read_rules("a:\n  - [b\nc: d")
     assert str(refused.value).startswith("the rules cannot be read: while parsing a flow sequence")
     assert "\n" not in str(refused.value)
+    with pytest.raises(InvalidRule, match=r"^the rules cannot be read: maximum recursion depth"):
+        read_rules("[" * 9_999)
 
 
 @pytest.mark.parametrize(

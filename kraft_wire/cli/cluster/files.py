@@ -110,7 +110,7 @@ class ClusterFiles:
             return None
         except OSError as error:
             raise CannotRun(f"{self.state_file}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CannotRun(f"{self.state_file} is not a cluster's state file: {error}") from error
 
     def save(self, state: ClusterState) -> None:

@@ -62,5 +62,5 @@ def _result(line: str, path: Path, number: int) -> tuple[Result, float]:
         for name in ("faults", "marks", "looked", "operations"):
             stored[name] = Counter(stored[name])
         return Result(failure=None if failure is None else Failure(**failure), **stored), busy_s
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise OtherCampaign(f"{path}, line {number}: not the result of a seed") from error

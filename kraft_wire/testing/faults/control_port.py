@@ -95,7 +95,7 @@ def _add(rules: FaultRules, body: bytes) -> list[Rule]:
         documents = rules_of(json.loads(body))
     except InvalidRule as error:
         raise _Refused(400, str(error)) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _Refused(400, f"the body is not JSON: {error}") from error
     return [rules.add(*each) for each in documents]
 

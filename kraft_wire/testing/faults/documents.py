@@ -65,7 +65,7 @@ def read_rules(text: str) -> list[RuleDocument]:
         loads, refusals, hint = yaml.safe_load, (yaml.YAMLError,), ""
     try:
         document = loads(text)
-    except refusals as error:
+    except (*refusals, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise InvalidRule(f"the rules cannot be read: {reason}{hint}") from error
     return rules_of(document)
