@@ -87,7 +87,7 @@ def parse_pattern(text: str) -> str:
     """Return a regular expression."""
     try:
         re.compile(text)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is not a regular expression: {error}") from None
     return text
 

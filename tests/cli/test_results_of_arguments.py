@@ -133,6 +133,11 @@ def test_rows_of_spark_have_numbers_to_the_right(capsys: pytest.CaptureFixture[s
         ("t --format %s --property print.key=true", 2, "give one of --json, --format and --prop"),
         ("", 2, "give a topic"),
         ("--include [", 2, "--include [: unterminated character set at position 0"),
+        (
+            "--include a{99999999999}",
+            2,
+            "--include a{99999999999}: the repetition number is too large",
+        ),
         ("--include x", 1, "no topic matches x"),
         ("t --offset soon", 2, '"soon" is not an offset: earliest, latest, a number, -N before'),
         ("t -p 0 -p 3", 1, "topic t has no partition 3: it has 3"),

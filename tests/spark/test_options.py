@@ -32,6 +32,7 @@ WRONG = [
     ({"startingOfsets": "earliest"}, "did you mean startingOffsets?"),
     ({"topics": "a", "assign": '{"a":[0]}'}, "options topics and assign exclude one another"),
     ({"topics": " , "}, "option topics: ' , ' names no topic"),
+    ({"topicsPattern": "a{99999999999}"}, "is not a regular expression: the repetition number"),
     ({"topicsPattern": "("}, "option topicsPattern: '(' is not a regular expression"),
     ({"assign": '{"a":{"0":1}}'}, "option assign: 'a' needs a list of partitions"),
     ({"assign": '{"a":1}'}, "option assign: 'a' needs a list of partitions"),

@@ -120,7 +120,7 @@ def _topics(cluster: ClusterClient, names: Sequence[str], include: str | None) -
         return list(dict.fromkeys(names))
     try:
         pattern = re.compile(include)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise WrongInput(f"--include {include}: {error}") from error
     found = [name for name in cluster.topic_names() if pattern.fullmatch(name)]
     if not found and not names:
