@@ -178,7 +178,7 @@ def _print_end(ends_ms: int, *, as_json: bool) -> None:
 
 
 def _time(at_ms: int) -> str:
-    at = datetime.fromtimestamp(min(at_ms, _LAST_YEAR_MS) / 1_000, UTC)
+    at = datetime.fromtimestamp(max(0, min(at_ms, _LAST_YEAR_MS)) / 1_000, UTC)
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
