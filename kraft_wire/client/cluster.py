@@ -44,6 +44,7 @@ __all__ = [
     "ClusterSettings",
     "RetryDeadline",
     "connect",
+    "the_only",
 ]
 
 T = TypeVar("T")
@@ -77,6 +78,13 @@ _UNKNOWN_TOPIC_SECONDS: Final = 2.0
 
 class ClusterRefused(Exception):
     """The cluster refused a request; the text is one line that names topic and broker."""
+
+
+def the_only(found: Sequence[T], what: str) -> T:
+    """Return the one element that an answer has to have. Errors: ClusterRefused."""
+    if len(found) != 1:
+        raise ClusterRefused(f"the broker answers about {len(found)} {what}, was asked about one")
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)

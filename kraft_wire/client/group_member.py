@@ -18,6 +18,7 @@ from kraft_wire.client.range_assignment import (
     subscription_bytes,
     topics_of_subscription,
 )
+from kraft_wire.client.refused import one_line
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -36,6 +37,7 @@ from kraft_wire.wire.generated.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from kraft_wire.wire.message import MalformedMessage
 
 __all__ = ["GroupMember"]
 
@@ -157,13 +159,20 @@ class GroupMember:
         answer = self._coordinator.send(request, SyncGroupResponse, _code, seconds=_JOIN_SECONDS)
         if answer.error_code:
             return self._passing("not assigned", answer.error_code), None
-        return 0, assignment_of_bytes(answer.assignment)
+        try:
+            return 0, assignment_of_bytes(answer.assignment)
+        except MalformedMessage as error:
+            raise ClusterRefused(f"group {self._coordinator.group}: assignment: {error}") from error
 
     def _assignments(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
         """Assign, as the leader of the group, by range."""
-        subscriptions = {
-            each.member_id: topics_of_subscription(each.metadata) for each in joined.members
-        }
+        subscriptions = {}
+        for each in joined.members:
+            try:
+                subscriptions[each.member_id] = topics_of_subscription(each.metadata)
+            except MalformedMessage as error:
+                who = f"group {self._coordinator.group}: member {one_line(each.member_id)}"
+                raise ClusterRefused(f"{who}: {error}") from error
         topics = sorted({topic for each in subscriptions.values() for topic in each})
         assigned = assigned_by_range(subscriptions, self._cluster.partitions_of(topics))
         return [

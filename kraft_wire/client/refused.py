@@ -24,5 +24,5 @@ class AdminRefused(Exception):
         known = error_code in set(ErrorCode)
         self.error = ErrorCode(error_code) if known else None
         name = error_name(error_code)
-        says_more = message and message != name
-        super().__init__(f"{what}: {name}" + (f": {one_line(message)}" if says_more else ""))
+        more = f": {one_line(message)}" if message and message != name else ""
+        super().__init__(f"{what}: {name}{more}")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kraft_wire.client.cluster import the_only
 from kraft_wire.client.coordinator import GroupCoordinator
 from kraft_wire.client.refused import AdminRefused
 from kraft_wire.model import TopicPartition
@@ -46,9 +47,9 @@ def share_offsets(coordinator: GroupCoordinator) -> dict[TopicPartition, ShareOf
     answer = coordinator.send(
         DescribeShareGroupOffsetsRequest(groups=[group]),
         DescribeShareGroupOffsetsResponse,
-        lambda each: each.groups[0].error_code,
+        lambda each: the_only(each.groups, "groups").error_code,
     )
-    (found,) = answer.groups
+    found = the_only(answer.groups, "groups")
     if found.error_code:
         raise AdminRefused(f"group {coordinator.group}", found.error_code, found.error_message)
     offsets = {}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from kraft_wire.cli.groups.facts import GroupFacts, ListedGroup, OffsetRow
 from kraft_wire.cli.topics.admin import topics
-from kraft_wire.client.cluster import LATEST_TIMESTAMP, ClusterClient
+from kraft_wire.client.cluster import LATEST_TIMESTAMP, ClusterClient, the_only
 from kraft_wire.client.coordinator import ELSEWHERE, GroupCoordinator
 from kraft_wire.client.group_offsets import commit_offsets, committed_offsets, delete_offsets
 from kraft_wire.client.refused import AdminRefused
@@ -123,8 +123,8 @@ def delete_group(coordinator: GroupCoordinator) -> None:
     answer = coordinator.send(
         DeleteGroupsRequest(groups_names=[coordinator.group]),
         DeleteGroupsResponse,
-        lambda each: each.results[0].error_code,
+        lambda each: the_only(each.results, "groups").error_code,
     )
-    code = answer.results[0].error_code
+    code = the_only(answer.results, "groups").error_code
     if code:
         raise AdminRefused(f"group {coordinator.group}", code, None)

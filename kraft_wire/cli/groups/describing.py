@@ -8,10 +8,10 @@ those of KIP-1071. They are sent in this order until one finds the group.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from kraft_wire.cli.groups.facts import GroupFacts, Member
-from kraft_wire.client.cluster import ClusterRefused
+from kraft_wire.client.cluster import ClusterRefused, the_only
 from kraft_wire.client.coordinator import GroupCoordinator
 from kraft_wire.client.group_offsets import committed_offsets
 from kraft_wire.client.range_assignment import assignment_of_bytes
@@ -43,9 +43,23 @@ from kraft_wire.wire.generated.streams_group_describe import (
     TaskIds,
     Topology,
 )
+from kraft_wire.wire.message import MalformedMessage
 
 __all__ = ["described_group", "find_group"]
 
+
+class _Coded(Protocol):
+    """A described group of any kind."""
+
+    error_code: int
+
+
+_Described: TypeAlias = (
+    DescribeGroupsResponse
+    | ConsumerGroupDescribeResponse
+    | ShareGroupDescribeResponse
+    | StreamsGroupDescribeResponse
+)
 _CONSUMER: Final = "consumer"
 _CLASSIC_VERSION_MAX: Final = 5
 """The last that describes a group that does not exist as Dead."""
@@ -79,15 +93,21 @@ def find_group(coordinator: GroupCoordinator) -> GroupFacts | None:
     return newer
 
 
+def _code(answer: _Described) -> int:
+    """Return the error of the one group that was asked for."""
+    groups: Sequence[_Coded] = answer.groups
+    return the_only(groups, "groups").error_code
+
+
 def _classic(coordinator: GroupCoordinator) -> GroupFacts:
     """Return a classic group, Dead if there is none. Errors: ClusterRefused."""
     answer = coordinator.send(
         DescribeGroupsRequest(groups=[coordinator.group]),
         DescribeGroupsResponse,
-        lambda each: each.groups[0].error_code,
+        _code,
         at_most=_CLASSIC_VERSION_MAX,
     )
-    (found,) = answer.groups
+    found = the_only(answer.groups, "groups")
     if found.error_code:
         raise ClusterRefused(f"group {coordinator.group}: {error_name(found.error_code)}")
     return GroupFacts(
@@ -111,8 +131,14 @@ def _classic_members(found: DescribedGroup) -> Iterable[Member]:
 
 
 def _assigned(protocol_type: str, data: bytes | memoryview) -> Sequence[TopicPartition]:
-    """Return an assignment of consumers; others have a form that is their own."""
-    return assignment_of_bytes(data) if protocol_type == _CONSUMER else ()
+    """Return an assignment of consumers; others have a form that is their own.
+
+    That of a consumer is a member's choice too: one that nobody can read has no partitions.
+    """
+    try:
+        return assignment_of_bytes(data) if protocol_type == _CONSUMER else ()
+    except MalformedMessage:
+        return ()
 
 
 def _consumer(coordinator: GroupCoordinator) -> GroupFacts | None:
@@ -121,9 +147,11 @@ def _consumer(coordinator: GroupCoordinator) -> GroupFacts | None:
     if not coordinator.serves(request):
         return None
     answer = coordinator.send(
-        request, ConsumerGroupDescribeResponse, lambda each: each.groups[0].error_code
+        request,
+        ConsumerGroupDescribeResponse,
+        _code,
     )
-    (found,) = answer.groups
+    found = the_only(answer.groups, "groups")
     if not _is_of_this_kind(coordinator, found.error_code, found.error_message):
         return None
     members = tuple(
@@ -146,10 +174,8 @@ def _share(coordinator: GroupCoordinator) -> GroupFacts | None:
     request = ShareGroupDescribeRequest(group_ids=[coordinator.group])
     if not coordinator.serves(request):
         return None
-    answer = coordinator.send(
-        request, ShareGroupDescribeResponse, lambda each: each.groups[0].error_code
-    )
-    (found,) = answer.groups
+    answer = coordinator.send(request, ShareGroupDescribeResponse, _code)
+    found = the_only(answer.groups, "groups")
     if not _is_of_this_kind(coordinator, found.error_code, found.error_message):
         return None
     members = tuple(
@@ -171,9 +197,11 @@ def _streams(coordinator: GroupCoordinator) -> GroupFacts | None:
     if not coordinator.serves(request):
         return None
     answer = coordinator.send(
-        request, StreamsGroupDescribeResponse, lambda each: each.groups[0].error_code
+        request,
+        StreamsGroupDescribeResponse,
+        _code,
     )
-    (found,) = answer.groups
+    found = the_only(answer.groups, "groups")
     if not _is_of_this_kind(coordinator, found.error_code, found.error_message):
         return None
     read = _topics_read(coordinator, found.topology)

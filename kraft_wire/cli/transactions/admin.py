@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from kraft_wire.client.cluster import PASSING_ERRORS, ClusterClient, RetryDeadline
+from kraft_wire.client.cluster import PASSING_ERRORS, ClusterClient, RetryDeadline, the_only
 from kraft_wire.client.refused import AdminRefused
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.describe_producers import (
@@ -140,7 +140,7 @@ def described_transaction(client: ClusterClient, transactional_id: str) -> Descr
         if error:
             return error, message, None
         answer = client.broker(coordinator_id).send(request, DescribeTransactionsResponse)
-        (state,) = answer.transaction_states
+        state = the_only(answer.transaction_states, "transactional ids")
         start_ms = state.transaction_start_time_ms
         described = DescribedTransaction(
             coordinator_id,
@@ -169,7 +169,7 @@ def active_producers(
     def ask() -> tuple[int, str | None, PartitionResponse]:
         connection = client.leader_of(partition) if broker_id is None else client.broker(broker_id)
         answer = connection.send(request, DescribeProducersResponse)
-        (result,) = answer.topics[0].partitions
+        result = the_only(the_only(answer.topics, "topics").partitions, "partitions")
         return result.error_code, result.error_message, result
 
     where = "leader" if broker_id is None else f"broker {broker_id}"
@@ -210,7 +210,8 @@ def abort(
 
     def ask() -> tuple[int, str | None, None]:
         answer = client.leader_of(partition).send(request, WriteTxnMarkersResponse)
-        return answer.markers[0].topics[0].partitions[0].error_code, None, None
+        topic = the_only(the_only(answer.markers, "producers").topics, "topics")
+        return the_only(topic.partitions, "partitions").error_code, None, None
 
     _retried(client, f"abort of producer {producer_id} on {partition}", ask)
 
@@ -253,5 +254,6 @@ def _coordinator(client: ClusterClient, transactional_id: str) -> tuple[int, str
         old = connection.send(request, FindCoordinatorResponse)
         return old.error_code, old.error_message, old.node_id
     request.coordinator_keys = [transactional_id]
-    (found,) = connection.send(request, FindCoordinatorResponse).coordinators
+    answer = connection.send(request, FindCoordinatorResponse)
+    found = the_only(answer.coordinators, "transactional ids")
     return found.error_code, found.error_message, found.node_id

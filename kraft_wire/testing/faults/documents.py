@@ -59,13 +59,13 @@ def read_rules(text: str) -> list[RuleDocument]:
         import yaml
     except ImportError:
         loads: Callable[[str], object] = json.loads
-        refusals: tuple[type[Exception], ...] = (ValueError,)
+        refusals: tuple[type[Exception], ...] = (ValueError, RecursionError)
         hint = "; install PyYAML for rules in YAML"
     else:
-        loads, refusals, hint = yaml.safe_load, (yaml.YAMLError,), ""
+        loads, refusals, hint = yaml.safe_load, (yaml.YAMLError, RecursionError), ""
     try:
         document = loads(text)
-    except (*refusals, RecursionError) as error:
+    except refusals as error:
         reason = " ".join(str(error).split())
         raise InvalidRule(f"the rules cannot be read: {reason}{hint}") from error
     return rules_of(document)

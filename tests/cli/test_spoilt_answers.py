@@ -1,0 +1,42 @@
+"""Commands against a broker whose answers are spoilt end in time, and without a Python trace."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kraft_wire.cli.groups.describing import _assigned
+from kraft_wire.client.cluster import ClusterRefused, the_only
+from kraft_wire.client.range_assignment import assignment_bytes
+from kraft_wire.model import TopicPartition
+from tests.cli.spoilt_answers import findings, spoilt_node
+
+SEED = 11
+COMMANDS = 150
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_command_ends_in_one_line_whatever_it_is_answered(tmp_path: Path) -> None:
+    """`python -m tests.cli.spoilt_answers` searches on."""
+    with spoilt_node(tmp_path, Random(SEED)) as (spoiler, address):
+        found = [each for each in islice(findings(spoiler, address), COMMANDS) if each is not None]
+    assert found == []
+
+
+@pytest.mark.parametrize("found", [[], ["a", "b"]])
+def test_an_answer_about_another_number_of_things_is_refused(found: list[str]) -> None:
+    with pytest.raises(ClusterRefused, match=f"answers about {len(found)} groups"):
+        the_only(found, "groups")
+    assert the_only(["a"], "groups") == "a"
+
+
+def test_an_assignment_that_nobody_can_read_has_no_partitions() -> None:
+    """It is a member's choice, and must not hide the group from everybody."""
+    key = TopicPartition("t", 3)
+    assert _assigned("consumer", assignment_bytes([key])) == [key]
+    assert _assigned("consumer", b"\0\0\x7f\xff\xff\xff") == ()
+    assert _assigned("connect", b"\0\0\x7f\xff\xff\xff") == ()
