@@ -32,6 +32,7 @@ from kraft_wire.wire.generated.fetch import (
     PartitionData,
 )
 from kraft_wire.wire.records.control_records import ControlRecordType, parse_control_key
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
 from kraft_wire.wire.records.memory_records import iter_batches
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
@@ -145,15 +146,21 @@ class PartitionsReader:
             (each.first_offset, each.producer_id) for each in data.aborted_transactions or ()
         ]
         hidden = _Aborted(aborted)
-        for batch in iter_batches(data.records):
-            if not isinstance(batch, RecordBatch):
-                raise ClusterRefused(f"{key}: a message format older than Kafka 0.11")
-            if not hidden.hides(batch):
-                for record in batch.iter_records(STORED_LIMITS):
-                    if record.offset >= self.positions[key]:
-                        self.positions[key] = record.offset + 1
-                        yield key, record
-            self.positions[key] = max(self.positions[key], batch.next_offset)
+        try:
+            for batch in iter_batches(data.records):
+                if not isinstance(batch, RecordBatch):
+                    raise ClusterRefused(f"{key}: a message format older than Kafka 0.11")
+                if not batch.crc_is_valid():
+                    raise CorruptRecordBatch("the checksum is wrong")
+                if not hidden.hides(batch):
+                    for record in batch.iter_records(STORED_LIMITS):
+                        if record.offset >= self.positions[key]:
+                            self.positions[key] = record.offset + 1
+                            yield key, record
+                self.positions[key] = max(self.positions[key], batch.next_offset)
+        except CorruptRecordBatch as error:
+            where = f"{key}: damaged records from offset {self.positions[key]} on"
+            raise ClusterRefused(f"{where}: {error.reason}") from error
 
     def _judge(self, problem: str | None) -> None:
         """Begin again after a round without a problem, else wait. Errors: ClusterRefused."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 
 from kraft_wire.cli.groups.describing import _assigned
-from kraft_wire.client.cluster import ClusterRefused, the_only
+from kraft_wire.cli.groups.reset import partitions_to_reset
+from kraft_wire.client.cluster import ClusterClient, ClusterRefused, the_only
 from kraft_wire.client.range_assignment import assignment_bytes
 from kraft_wire.model import TopicPartition
 from tests.cli.spoilt_answers import findings, spoilt_node
@@ -40,3 +42,16 @@ def test_an_assignment_that_nobody_can_read_has_no_partitions() -> None:
     assert _assigned("consumer", assignment_bytes([key])) == [key]
     assert _assigned("consumer", b"\0\0\x7f\xff\xff\xff") == ()
     assert _assigned("connect", b"\0\0\x7f\xff\xff\xff") == ()
+
+
+def test_a_topic_without_partitions_has_nothing_to_reset() -> None:
+    """As some broker may say while it creates the topic."""
+
+    class Empty:
+        def partitions_of(self, topics: list[str]) -> dict[str, int]:
+            return dict.fromkeys(topics, 0)
+
+    cluster = cast("ClusterClient", Empty())
+    assert partitions_to_reset(cluster, ["t"], {}) == []
+    with pytest.raises(ClusterRefused, match="topic t has no partition 0: it has 0"):
+        partitions_to_reset(cluster, ["t:0"], {})

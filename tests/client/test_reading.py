@@ -223,3 +223,19 @@ def test_time_between_rounds_is_not_that_of_a_problem() -> None:
             leader.says(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
             leader.says(batch_bytes(offset))
             assert offsets(reader) + offsets(reader) == [offset]
+
+
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [(-1, "the checksum is wrong"), (16, "magic is 253"), (8, "batch declares a length of -")],
+)
+def test_damaged_records_are_refused_with_their_place(at: int, reason: str) -> None:
+    """As by Java's consumer, which checks checksums unless it is told not to."""
+    leader = Leader()
+    damaged = bytearray(batch_bytes(3, count=2))
+    damaged[at] ^= 0xFF
+    leader.says(batch_bytes(0, count=3), bytes(damaged))
+    reader = reader_of(leader)
+    with pytest.raises(ClusterRefused, match=f"t-0: damaged records from offset 3 on: {reason}"):
+        offsets(reader)
+    assert reader.positions[A] == 3

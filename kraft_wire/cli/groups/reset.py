@@ -81,8 +81,9 @@ def partitions_to_reset(
             raise WrongInput(f'"{text}" is not of the form topic or topic:0,1')
         count = cluster.partitions_of([topic])[topic]
         wanted = list(map(int, listed.split(","))) if colon else list(range(count))
-        if max(wanted) >= count:
-            raise ClusterRefused(f"topic {topic} has no partition {max(wanted)}: it has {count}")
+        highest = max(wanted, default=-1)
+        if highest >= count:
+            raise ClusterRefused(f"topic {topic} has no partition {highest}: it has {count}")
         keys += [TopicPartition(topic, each) for each in wanted]
     return sorted(set(keys))
 
