@@ -17,6 +17,8 @@ from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
     ConsumerGroupState,
+    KafkaError,
+    KafkaException,
     Message,
     Producer,
     TopicPartition,
@@ -118,7 +120,12 @@ class Story:
         """A hundred, through a broker."""
         wanted = [NewTopic(name, PARTITIONS, len(BROKERS)) for name in TOPICS]
         asked = self.cluster.admin.create_topics(wanted, operation_timeout=60, request_timeout=60)
-        _done(asked.values())
+        for made in asked.values():
+            try:
+                made.result(PATIENCE_S)
+            except KafkaException as error:  # asked once more, as the first answer was lost
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
         self._until("all topics", lambda: set(TOPICS) <= self._metadata().topics.keys())
         self._until("leaders", lambda: all(each[0] >= 0 for each in self._replicas().values()))
         return f"{len(TOPICS)} topics of {PARTITIONS} partitions are created"

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,27 +73,32 @@ class Verdict:
 
 
 class Ann:
-    """A producer and a member of a group, each in a thread of its own."""
+    """A producer and a member of a group, each in a thread of its own.
+
+    Their first failure is that of the campaign.
+    """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.acknowledged: dict[Place, bytes] = {}
+        self.somewhere: set[bytes] = set()
+        """Acknowledged as repeated, without a place."""
         self.read = 0
         self.problems: list[str] = []
         self._settings = settings
         self._ends = threading.Event()
-        self._threads = [threading.Thread(target=work) for work in (self._write, self._read)]
+        self._pool = ThreadPoolExecutor(2)
+        self._work: list[Future[None]] = []
 
     def start(self) -> None:
         """Begin to write and to read."""
-        for each in self._threads:
-            each.start()
+        self._work = [self._pool.submit(each) for each in (self._write, self._read)]
 
     def finish(self) -> None:
-        """Stop, when all that was sent is acknowledged or refused."""
+        """Stop, when all that was sent is acknowledged or refused; fails where that ended early."""
         self._ends.set()
-        for each in self._threads:
-            each.join(2 * _PATIENCE_S)
-            assert not each.is_alive(), "ann does not end"
+        for each in self._work:
+            each.result(2 * _PATIENCE_S)
+        self._pool.shutdown()
 
     def _write(self) -> None:
         producer = Producer({**self._settings, "acks": "all", "enable.idempotence": True})
@@ -109,9 +115,11 @@ class Ann:
         if error is not None:
             self.problems.append(str(error))
             return
-        place = message.partition(), message.offset()
-        assert None not in place, message
-        self.acknowledged[place] = message.value() or b""  # type: ignore[index]  # as asserted
+        partition, offset, value = message.partition(), message.offset(), message.value() or b""
+        if partition is None or offset is None:
+            self.somewhere.add(value)
+        else:
+            self.acknowledged[partition, offset] = value
 
     def _read(self) -> None:
         begin = {"group.id": GROUP, "auto.offset.reset": "earliest"}
@@ -142,7 +150,8 @@ def campaign(cluster: SecuredCluster, kills: int, say: Callable[[str], None]) ->
             ann.finish()
             eve.finish()
         cluster.await_whole(admin)
-        verdict.acknowledged, verdict.read_by_group = len(ann.acknowledged), ann.read
+        verdict.acknowledged = len(ann.acknowledged) + len(ann.somewhere)
+        verdict.read_by_group = ann.read
         verdict.refused, verdict.got = eve.refused, eve.got
         verdict.lost = [*_lost(cluster, ann), *ann.problems]
     verdict.seconds = time.monotonic() - began
@@ -210,16 +219,18 @@ def _lost(cluster: SecuredCluster, ann: Ann) -> list[str]:
     """Return acknowledged records that are not where they were acknowledged."""
     consumer = Consumer({**cluster.librdkafka("ann"), "group.id": GROUP})
     consumer.assign([TopicPartition(TOPIC, each, OFFSET_BEGINNING) for each in range(PARTITIONS)])
-    left = dict(ann.acknowledged)
+    left, somewhere = dict(ann.acknowledged), set(ann.somewhere)
     lost: list[str] = []
     deadline = time.monotonic() + _PATIENCE_S
-    while left and time.monotonic() < deadline:
+    while (left or somewhere) and time.monotonic() < deadline:
         message = consumer.poll(0.5)
         if message is None or message.error() is not None:
             continue
+        somewhere.discard(message.value() or b"")
         place = message.partition(), message.offset()
         expected = left.pop(place, message.value())  # type: ignore[arg-type]  # both are there
         if expected != message.value():
             lost.append(f"{place}: {message.value()!r} in place of {expected!r}")
     consumer.close()
+    lost += [f"{value!r} is gone" for value in somewhere]
     return lost + [f"{place}: {value!r} is gone" for place, value in left.items()]
