@@ -29,13 +29,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kraft_wire.client.connection import BrokerConnection
-from kraft_wire.wire.generated.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
 from tests.secured_clusters.cluster import BROKERS, SecuredCluster
 from tests.secured_clusters.eve import Eve
 from tests.waiting import until
@@ -139,7 +132,7 @@ def campaign(cluster: SecuredCluster, kills: int, say: Callable[[str], None]) ->
         _prepare(cluster, admin)
         ann = Ann(cluster.librdkafka("ann"))
         addresses = [cluster.nodes[each].address for each in BROKERS]
-        topic_id = _described(cluster, BROKERS[0], "ann").topic_id
+        topic_id = cluster.described(BROKERS[0], "ann", TOPIC).topic_id
         eve = Eve(addresses, cluster.security_of("eve"), TOPIC, topic_id, GROUP)
         ann.start()
         eve.start()
@@ -178,19 +171,7 @@ def _prepare(cluster: SecuredCluster, admin: AdminClient) -> None:
     for entry in admin.create_acls(entries).values():
         entry.result(_PATIENCE_S)
     cluster.await_whole(admin)
-    for node_id in BROKERS:  # each learns of the entries in its own time
-        until(
-            lambda asked=node_id: _described(cluster, asked, "ann").error_code == 0,
-            lambda: "ann may not describe the topic",
-        )
-
-
-def _described(cluster: SecuredCluster, node_id: int, user: str) -> MetadataResponseTopic:
-    """Return what a broker tells a user of the topic."""
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
-    address = cluster.nodes[node_id].address
-    with BrokerConnection(address, security=cluster.security_of(user)) as connection:
-        return connection.send(request, MetadataResponse).topics[0]
+    cluster.await_rights("ann", TOPIC)
 
 
 def _kill(

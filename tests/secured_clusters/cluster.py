@@ -17,13 +17,21 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
+from kraft_wire.client.connection import BrokerConnection
 from kraft_wire.login.client_config import Security, security_of
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from tests.apache.jars import RELEASE
 from tests.certificates import Authority
 from tests.cluster_command import kraft_wire
 from tests.mixed.controller import OURS, Controller
 from tests.ports import free_port
 from tests.process import write_properties
+from tests.waiting import until
 
 __all__ = ["BROKERS", "CONTROLLERS", "LAYOUTS", "PROTECTIONS", "USERS", "SecuredCluster"]
 
@@ -212,6 +220,21 @@ class SecuredCluster:
     def await_whole(self, admin: AdminClient) -> None:
         """Wait until every broker is there, and in every ISR."""
         self._until(admin, self._lacking)
+
+    def described(self, node_id: int, user: str, topic: str) -> MetadataResponseTopic:
+        """Return what a broker tells a user of a topic."""
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
+        address = self.nodes[node_id].address
+        with BrokerConnection(address, security=self.security_of(user)) as connection:
+            return connection.send(request, MetadataResponse).topics[0]
+
+    def await_rights(self, user: str, topic: str) -> None:
+        """Wait until all brokers let a user see a topic: each learns of entries in its own time."""
+        for node_id in self.broker_ids:
+            until(
+                lambda asked=node_id: self.described(asked, user, topic).error_code == 0,
+                lambda: f"{user} may not describe {topic}",
+            )
 
     def _until(self, admin: AdminClient, lacking: Callable[[ClusterMetadata], str | None]) -> None:
         deadline = time.monotonic() + _PATIENCE_S

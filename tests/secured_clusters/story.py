@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.guests.steps import Stoppable, Story
+from tests.guests.steps import TOPICS, Stoppable, Story
 from tests.process import write_properties
 from tests.secured_clusters.cluster import SecuredCluster
 
@@ -108,6 +108,7 @@ class _Stage:
         ]
         for entry in self.admin.create_acls(entries).values():
             entry.result(_PATIENCE_S)
+        self.cluster.await_rights("ann", TOPICS[0])
         return "ann may use her topics, groups and transactions"
 
 
