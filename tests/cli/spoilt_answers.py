@@ -216,8 +216,13 @@ def _join(address: str) -> None:
         connection.send(share, ShareGroupHeartbeatResponse)
 
 
-def findings(spoiler: Spoiler, address: str) -> Iterator[Finding | None]:
-    """Run one command after the other without end; yield what each has shown, mostly nothing."""
+def findings(
+    spoiler: Spoiler, address: str, patience_s: int | None = None
+) -> Iterator[Finding | None]:
+    """Run one command after the other without end; yield what each has shown, mostly nothing.
+
+    One that takes longer than `patience_s` is a finding; None leaves that to pytest's own alarm.
+    """
     runner, number = CliRunner(), 0
     while True:
         number += 1
@@ -226,19 +231,29 @@ def findings(spoiler: Spoiler, address: str) -> Iterator[Finding | None]:
         spoiler.spoilt.clear()
         spoiler.rate = spoiler.random.choice(_RATES)
         app = import_module(COMMANDS[words[0]][0]).app
-        before = signal.signal(signal.SIGALRM, _too_long)
-        signal.alarm(_PATIENCE_S)
         error: BaseException | None
         try:
-            error = runner.invoke(app, [*words[1:], "-b", address]).exception
+            with _at_most(patience_s):
+                error = runner.invoke(app, [*words[1:], "-b", address]).exception
         except _TooLong as late:
             error = late
-        finally:
-            signal.alarm(0)
-            signal.signal(signal.SIGALRM, before)
         # An error of the system is one line of every command (`cli.main`).
         is_one_line = error is None or isinstance(error, SystemExit | OSError)
         yield None if is_one_line else _finding(line, error, spoiler.spoilt)
+
+
+@contextmanager
+def _at_most(seconds: int | None) -> Iterator[None]:
+    if seconds is None:
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _too_long(*_: object) -> NoReturn:
@@ -266,7 +281,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         spoilt_node(Path(folder), Random(wanted.seed)) as (spoiler, address),
     ):
-        for found in findings(spoiler, address):
+        for found in findings(spoiler, address, _PATIENCE_S):
             count += 1
             if found is not None and (found.place, found.problem[:20]) not in known:
                 known.add((found.place, found.problem[:20]))
