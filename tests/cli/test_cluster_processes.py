@@ -335,7 +335,14 @@ def test_state_that_is_saved_is_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", "[" * 9_999, '{"cluster_id": 1, "overrides": {}, "nodes": [{}]}']
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        pytest.param("[" * 9_999, id="deep"),
+        '{"cluster_id": 1, "overrides": {}, "nodes": [{}]}',
+    ],
 )
 def test_file_that_is_no_state_is_one_line(tmp_path: Path, text: str) -> None:
     files = ClusterFiles(tmp_path)

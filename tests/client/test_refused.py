@@ -13,8 +13,8 @@ from kraft_wire.client.refused import AdminRefused, one_line
         ("\x1b[2Jgone\x07", "?[2Jgone?"),
         ("right\u202eto left", "right?to left"),
         ("", ""),
-        ("x" * 2_000, "x" * 2_000),
-        ("x" * 2_001, "x" * 2_000 + "..."),
+        pytest.param("x" * 2_000, "x" * 2_000, id="long"),
+        pytest.param("x" * 2_001, "x" * 2_000 + "...", id="too long"),
     ],
 )
 def test_words_are_one_line(message: str, shown: str) -> None:

@@ -82,7 +82,12 @@ def test_wrong_input_is_one_line_and_exit_code_2(options: list[str], words: str)
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(b"x")[:-9] + bytes(9), gzip.compress(b"[" * 9_999), b"\x1f\x8b"]
+    "content",
+    [
+        pytest.param(gzip.compress(b"x")[:-9] + bytes(9), id="spoilt"),
+        pytest.param(gzip.compress(b"[" * 9_999), id="deep"),
+        pytest.param(b"\x1f\x8b", id="cut off"),
+    ],
 )
 def test_another_file_is_no_recording(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "file"

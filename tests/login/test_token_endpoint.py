@@ -235,7 +235,9 @@ def test_a_refusal_has_the_providers_reason_and_no_secret() -> None:
         assert "secret" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("body", [b"[1]", b'"error"', b"7", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body", [b"[1]", b'"error"', b"7", pytest.param(b"[" * 100_000, id="deep")]
+)
 @pytest.mark.parametrize(("status", "words"), [(401, "with status 401"), (200, "has no token")])
 def test_an_answer_that_is_no_object_says_nothing(body: bytes, status: int, words: str) -> None:
     with providing((status, body)) as (url, _), pytest.raises(ValueError, match=f"{words}$"):

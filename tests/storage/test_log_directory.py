@@ -162,7 +162,14 @@ def test_strays_are_kept_however_often_and_their_names_can_be_given_again(topic:
 
 
 @pytest.mark.parametrize(
-    "marker", [b"", b"[" * 100_000, b"[]", b'{"version":0}', b'{"brokerEpoch":"x"}']
+    "marker",
+    [
+        b"",
+        pytest.param(b"[" * 100_000, id="deep"),
+        b"[]",
+        b'{"version":0}',
+        b'{"brokerEpoch":"x"}',
+    ],
 )
 def test_marker_of_any_content_counts_without_epoch(marker: bytes) -> None:
     fs = SimFileSystem()

@@ -111,11 +111,12 @@ def test_rules_are_added_shown_and_removed() -> None:
             "the body is not JSON: Expecting property name enclosed in double quotes: line 1 column"
             " 2 (char 1)",
         ),
-        (
+        pytest.param(
             b"POST /rules HTTP/1.1\r\nContent-Length: 9999\r\n\r\n" + b"[" * 9_999,
             BAD,
             "the body is not JSON: maximum recursion depth exceeded while decoding a JSON array"
             " from a unicode string",
+            id="deep",
         ),
         (
             b"POST /rules HTTP/1.1\r\nContent-Length: 1048577\r\n\r\n",
