@@ -31,6 +31,7 @@ from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.event_log import EventLog, Line
 from kraft_wire.node.events.catalogue import LEVELS
 from kraft_wire.node.node import Node
+from kraft_wire.node.security.exposure import exposures
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.host import Host
 from kraft_wire.server.listening import bound_sockets
@@ -149,6 +150,7 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         state = _State()
         if config.metrics_port is not None:
             _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port, state)
+        _warn_of_exposures(process.log, config)
         if any(each.sasl and each.sasl.tokens for each in config.security.values()):
             _take_tokens(serving, node)
         if any(each.tokens is not None for each in config.links.values()):
@@ -166,6 +168,12 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         serving.listen(ready)
         serving.run()
         _take_away_ready_file(parsed.ready_file)
+
+
+def _warn_of_exposures(log: EventLog, config: NodeConfig) -> None:
+    """Warn of listeners that others reach, and that protect too little."""
+    for each in exposures(config):
+        log.event(each.event, listener=each.listener, host=each.host)
 
 
 def _take_tokens(serving: Serving, node: Node) -> None:

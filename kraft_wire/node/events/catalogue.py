@@ -119,6 +119,15 @@ EVENTS: Final[Mapping[str, Event]] = {
         "server",
         "There is no new token to log in to other nodes; logged once until there is one.",
     ),
+    "listener_is_open": Event(
+        "WARN",
+        "server",
+        "Everyone who reaches a listener may do everything: it knows no clients, and there is no "
+        "authorizer. Not for addresses of this machine alone.",
+    ),
+    "passwords_in_plain_text": Event(
+        "WARN", "server", "A listener takes passwords or tokens over connections in plain text."
+    ),
     "token_checks_are_weak": Event(
         "WARN", "server", "A listener accepts tokens of more issuers or audiences than it should."
     ),
