@@ -5,7 +5,6 @@ value (of no bytes for a null value). Records below the log start were deleted b
 records of compacted topics may be gone: those that are present must match.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 from kraft_wire.audit.finding import Finding
 from kraft_wire.audit.layout import Layout
 from kraft_wire.columnar.arrays import Bools, Int64s
+from kraft_wire.foreign_text import json_value
 
 __all__ = ["Acknowledged", "LedgerError", "check_acknowledged", "read_ledger", "wanted_offsets"]
 
@@ -42,11 +42,11 @@ def read_ledger(lines: Iterable[str], name: str) -> dict[tuple[str, int], Acknow
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
+            entry = json_value(line)
             topic, *numbers = (entry[field] for field in _FIELDS)
             partition, offset, checksum = np.array(numbers, np.int64).tolist()
             found[str(topic), partition].append((offset, checksum))
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             wanted = ", ".join(_FIELDS)
             raise LedgerError(f"{name}:{number}: not a JSON object with {wanted}") from error
     return {

@@ -9,6 +9,7 @@ import json
 from typing import Final, NamedTuple
 
 from kraft_wire.cli.output import WrongInput
+from kraft_wire.foreign_text import json_value
 from kraft_wire.wire.records.record import Header, Record
 
 __all__ = ["NUMBER_MAX", "InputRecord", "record_json", "record_of_json"]
@@ -48,7 +49,7 @@ def record_of_json(line: bytes) -> InputRecord:
     Errors: WrongInput, one clause.
     """
     try:
-        found = json.loads(line)
+        found = json_value(line)
         if not isinstance(found, dict):
             raise WrongInput("not a JSON object")
         headers = tuple(
@@ -61,7 +62,7 @@ def record_of_json(line: bytes) -> InputRecord:
             partition=_number(found, "partition"),
             timestamp_ms=_number(found, "timestamp_ms"),
         )
-    except (ValueError, RecursionError) as error:  # also of numbers with very many digits
+    except ValueError as error:  # also of numbers with very many digits
         raise WrongInput(f"not JSON: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise WrongInput('headers must be a list of {"name": ..., "value": ...}') from error

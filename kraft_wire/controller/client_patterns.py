@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from kraft_wire.controller.refusal import Refusal
+from kraft_wire.foreign_text import compiled
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["check_client_pattern"]
@@ -46,7 +47,7 @@ def _is_expression(text: str) -> bool:
     if any(each in text for each in _PYTHONS_ALONE):
         return False
     try:
-        re.compile(_BEYOND_ASCII.sub("\x7f", text))
-    except (re.error, ValueError, OverflowError, RecursionError):
+        compiled(_BEYOND_ASCII.sub("\x7f", text))
+    except re.error:
         return False
     return True

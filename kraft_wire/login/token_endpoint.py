@@ -5,7 +5,6 @@ secret in the header, the scope in the body. Answers that may pass are asked for
 pauses; those of `_FINAL` are not.
 """
 
-import json
 import ssl
 import time
 from base64 import b64encode
@@ -15,6 +14,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote_plus
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.keystores.bounded_http import HttpAnswer, HttpServer, UnusableAnswer
 
 __all__ = ["ENDPOINT_KEYS", "ClientCredentials", "InvalidTokenSource", "refusal_of", "token_in"]
@@ -138,7 +138,7 @@ def refusal_of(answer: HttpAnswer) -> str:
 def _object_in(body: bytes) -> Mapping[str, object]:
     """Return the JSON object of an answer; anything else counts as an empty one."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = json_value(body)
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -4,10 +4,10 @@ The times come from the token's claims `iat` and `exp`, in seconds; its signatur
 the one who shows it.
 """
 
-import json
 from base64 import urlsafe_b64decode
 from typing import Final, NamedTuple
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.frozen import frozen
 
 __all__ = ["RETRY_MS", "RefreshWindow", "TokenTimes", "refresh_at_ms", "times_of"]
@@ -41,12 +41,12 @@ def times_of(token: str) -> TokenTimes:
     """Return the life of a JSON web token. Errors: ValueError."""
     parts = token.split(".")
     try:
-        claims = json.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        claims = json_value(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
         issued, expires = claims.get("iat"), claims["exp"]
         begins_ms = None if issued is None else _ms(issued)
         if len(parts) == _PARTS:
             return TokenTimes(begins_ms, _ms(expires))
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
         pass
     raise ValueError("the token is not a JSON web token with the time exp")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeVar
 
+from kraft_wire.foreign_text import compiled
 from kraft_wire.spark.failure import PipelineError
 
 __all__ = ["OptionReader", "parse_list", "parse_not_negative", "parse_pattern", "parse_positive"]
@@ -59,7 +60,7 @@ class OptionReader:
             return None
         try:
             return parse(text)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise PipelineError(f"option {name}: {text!r} {error}") from None
 
     def one_of(self, name: str, choices: tuple[_Value, ...], default: _Value) -> _Value:
@@ -86,8 +87,8 @@ def parse_list(text: str) -> tuple[str, ...]:
 def parse_pattern(text: str) -> str:
     """Return a regular expression."""
     try:
-        re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
+        compiled(text)
+    except re.error as error:
         raise ValueError(f"is not a regular expression: {error}") from None
     return text
 

@@ -5,20 +5,17 @@ object `{"topic": {"0": 23}}` as connectors write offsets, or JSON lines with to
 offset. A file in another form is refused with its name.
 """
 
-import json
 from pathlib import Path
 from typing import Final
 
 from kraft_wire.audit.collector.sources import CannotAudit
 from kraft_wire.audit.finding import CHECKS
 from kraft_wire.audit.ledger import Acknowledged, LedgerError, read_ledger
+from kraft_wire.foreign_text import json_value
 
 __all__ = ["checks_of", "read_high_watermarks", "read_ledger_file"]
 
-_MALFORMED: Final = (
-    *(LookupError, ValueError, TypeError),
-    *(ArithmeticError, AttributeError, RecursionError),
-)
+_MALFORMED: Final = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError)
 
 Watermarks = dict[tuple[str, int], int]
 
@@ -69,11 +66,11 @@ def _parsed(text: str) -> Watermarks:
             raise ValueError(lines[0])
         return {(topic, int(partition)): int(offset) for topic, partition, offset in words}
     try:
-        offsets = json.loads(text)
+        offsets = json_value(text)
     except ValueError:
         offsets = None
     if offsets is None or set(offsets) == {"topic", "partition", "offset"}:
-        entries = [json.loads(line) for line in lines]
+        entries = [json_value(line) for line in lines]
         return {(each["topic"], int(each["partition"])): int(each["offset"]) for each in entries}
     return {
         (topic, int(partition)): int(offset)

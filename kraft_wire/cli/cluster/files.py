@@ -30,6 +30,7 @@ from kraft_wire.cli.cluster.state import (
     NetworkCut,
     NodeState,
 )
+from kraft_wire.foreign_text import json_value
 from kraft_wire.node.disks.formatting import DEFAULT_LEVELS
 
 __all__ = [
@@ -95,7 +96,7 @@ class ClusterFiles:
     def load(self) -> ClusterState | None:
         """Return the state, None if there was no cluster. Errors: CannotRun."""
         try:
-            said = json.loads(self.state_file.read_text(encoding="utf-8"))
+            said = json_value(self.state_file.read_text(encoding="utf-8"))
             nodes = [NodeState(**each) for each in said["nodes"]]
             return ClusterState(
                 said["cluster_id"],
@@ -110,7 +111,7 @@ class ClusterFiles:
             return None
         except OSError as error:
             raise CannotRun(f"{self.state_file}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise CannotRun(f"{self.state_file} is not a cluster's state file: {error}") from error
 
     def save(self, state: ClusterState) -> None:

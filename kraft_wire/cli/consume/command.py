@@ -30,6 +30,7 @@ from kraft_wire.cli.properties_options import properties_of
 from kraft_wire.cli.record_json import record_json
 from kraft_wire.client.cluster import ClusterClient, ClusterRefused
 from kraft_wire.client.coordinator import GroupCoordinator
+from kraft_wire.foreign_text import compiled
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.records.record import Record
 
@@ -119,8 +120,8 @@ def _topics(cluster: ClusterClient, names: Sequence[str], include: str | None) -
             raise WrongInput("give a topic")
         return list(dict.fromkeys(names))
     try:
-        pattern = re.compile(include)
-    except (re.error, OverflowError, RecursionError) as error:
+        pattern = compiled(include)
+    except re.error as error:
         raise WrongInput(f"--include {include}: {error}") from error
     found = [name for name in cluster.topic_names() if pattern.fullmatch(name)]
     if not found and not names:

@@ -6,13 +6,13 @@ and, if anything can follow it, the reading continues. The node itself reads thr
 which refuses damaged files.
 """
 
-import json
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from kraft_wire.cli.dump.records import READERS, RecordReader, control_reader, reader_of_topic
+from kraft_wire.foreign_text import json_value
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.registry import message_class
 from kraft_wire.wire.json_form import Json, base64_of, message_to_json
@@ -229,8 +229,8 @@ def properties_entries(data: Buffer) -> Iterator[Entry]:
 def json_entries(data: Buffer) -> Iterator[Entry]:
     """Yield the object of a JSON file such as `quorum-state`."""
     try:
-        content = json.loads(bytes(data))
-    except (ValueError, RecursionError) as error:
+        content = json_value(bytes(data))
+    except ValueError as error:
         yield {"kind": "fault", "position": 0, "reason": f"not JSON: {error}"}
         return
     members = content if isinstance(content, dict) else {"value": content}

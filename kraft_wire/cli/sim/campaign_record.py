@@ -12,6 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.sim.runs.run import Failure, Result
 
 __all__ = ["CampaignRecord", "OtherCampaign"]
@@ -56,11 +57,11 @@ class CampaignRecord:
 
 def _result(line: str, path: Path, number: int) -> tuple[Result, float]:
     try:
-        stored = json.loads(line)
+        stored = json_value(line)
         busy_s = stored.pop("busy_s")
         failure = stored.pop("failure")
         for name in ("faults", "marks", "looked", "operations"):
             stored[name] = Counter(stored[name])
         return Result(failure=None if failure is None else Failure(**failure), **stored), busy_s
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise OtherCampaign(f"{path}, line {number}: not the result of a seed") from error

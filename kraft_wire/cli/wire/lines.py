@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Final, cast
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.wire.frames_json import (
     frame_findings,
     metadata_frame_from_json,
@@ -75,8 +76,8 @@ def _answer(line: bytes, respond: Callable[[dict[str, Json]], dict[str, Json]]) 
 
 def _question(line: bytes) -> dict[str, Json]:
     try:
-        question = json.loads(line, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        question = json_value(line, parse_constant=_refuse_constant)
+    except ValueError as error:
         raise BadQuestion(f"not a JSON line: {error}") from error
     if not isinstance(question, dict):
         raise BadQuestion("not a JSON object")

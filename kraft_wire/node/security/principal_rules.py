@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from kraft_wire.foreign_text import compiled
+
 __all__ = ["InvalidPrincipalRule", "PrincipalRules", "parse_principal_rules"]
 
 _RULE: Final = re.compile(
@@ -78,8 +80,8 @@ def _rule(match: re.Match[str]) -> _Rule:
     if found := _JAVA_ONLY.search(source):
         raise InvalidPrincipalRule(f"{found[0]!r} of {source!r} is not supported in a pattern")
     try:
-        pattern = re.compile(source)
-    except (re.error, OverflowError, RecursionError) as error:
+        pattern = compiled(source)
+    except re.error as error:
         raise InvalidPrincipalRule(f"{source!r} is not a pattern: {error}") from error
     fold: Callable[[str], str] = {"L": str.lower, "U": str.upper}.get(match["case"], str)
     return _Rule(pattern, _replacement(match["replacement"].replace(r"\/", "/"), pattern), fold)

@@ -3,13 +3,13 @@
 Names are case-insensitive, as everywhere in Spark (`raw_options`).
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 from urllib.parse import unquote, urlsplit
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.kraftwire.offsets import parse_assign, parse_offsets
@@ -149,7 +149,7 @@ def _paths(found: OptionReader) -> tuple[str, ...]:
 
 
 def _texts(text: str) -> list[str]:
-    content = json.loads(text)
+    content = json_value(text)
     if not isinstance(content, list) or not all(isinstance(each, str) for each in content):
         raise ValueError("is not a list of paths")
     return content

@@ -4,10 +4,10 @@
 partitions. Offsets of a stream are of the first form, without negatives.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError
 
@@ -66,8 +66,8 @@ def from_nested(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition,
 
 def _parse_object(name: str, text: str, wanted: str) -> dict[str, object]:
     try:
-        content = json.loads(text, object_pairs_hook=_without_repetition)
-    except (ValueError, RecursionError) as error:
+        content = json_value(text, object_pairs_hook=_without_repetition)
+    except ValueError as error:
         raise PipelineError(f"option {name}: {text!r} is no {wanted}: {error}") from None
     if not isinstance(content, dict):
         raise PipelineError(f"option {name}: {text!r} is no {wanted}")

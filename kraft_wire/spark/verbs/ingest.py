@@ -6,7 +6,6 @@ therefore belong together; if one of them is missing the query is refused, becau
 silently skip or repeat rows.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.spark.failure import PipelineError, line_of, translated
 from kraft_wire.spark.kraftwire.wire_options import parse_wire_options
 from kraft_wire.spark.verbs.staging import refuse_log_directories
@@ -221,7 +221,7 @@ def _note_offsets(progress: StreamingQueryProgress, taken: Ingested) -> None:
 def _offsets(text: str | None) -> Offsets:
     """Read the offsets of a source; empty for another JSON."""
     try:
-        topics = json.loads(text or "{}") or {}
+        topics = json_value(text or "{}") or {}
         return {
             (topic, int(number)): int(offset)
             for topic, partitions in topics.items()

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.model import DiskFull, Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.directory.checkpoints import (
@@ -138,8 +139,8 @@ class LogDirectory:
             self._keep_names()
             return
         self.was_clean = True
-        with suppress(ValueError, RecursionError):
-            fields = json.loads(text)
+        with suppress(ValueError):
+            fields = json_value(text)
             if isinstance(fields, dict) and isinstance(fields.get("brokerEpoch"), int):
                 self.previous_broker_epoch = fields["brokerEpoch"]
         self._fs.unlink(path)

@@ -8,6 +8,7 @@ unknown or mistyped key is `CorruptCheckpoint`, and the node does not start.
 
 import json
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.model import (
     ZERO_UUID,
     ElectionState,
@@ -37,8 +38,8 @@ def read_quorum_state(fs: FileSystem, directory: str) -> ElectionState | None:
     except MissingFile:
         return None
     try:
-        fields = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
+        fields = json_value(data.decode("utf-8"), object_pairs_hook=_unique)
+    except ValueError as error:
         raise CorruptCheckpoint(path, f"not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise CorruptCheckpoint(path, "not a JSON object")

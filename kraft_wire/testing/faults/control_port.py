@@ -11,6 +11,7 @@ import json
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.testing.faults.documents import InvalidRule, rule_to_document, rules_of
 from kraft_wire.testing.faults.rule import Rule
 from kraft_wire.testing.faults.rules import FaultRules
@@ -92,10 +93,10 @@ async def _respond(rules: FaultRules, method: str, target: str, body: bytes) -> 
 
 def _add(rules: FaultRules, body: bytes) -> list[Rule]:
     try:
-        documents = rules_of(json.loads(body))
+        documents = rules_of(json_value(body))
     except InvalidRule as error:
         raise _Refused(400, str(error)) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _Refused(400, f"the body is not JSON: {error}") from error
     return [rules.add(*each) for each in documents]
 

@@ -5,12 +5,12 @@ A rule is an object with one effect, the selection of its requests, and `when`:
     {inject_error: NOT_LEADER_OR_FOLLOWER, api: Produce, topic: orders, when: {times: 3}}
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.testing.faults.injecting import error_code_of
 from kraft_wire.testing.faults.rule import (
     Effect,
@@ -58,8 +58,8 @@ def read_rules(text: str) -> list[RuleDocument]:
     try:
         import yaml
     except ImportError:
-        loads: Callable[[str], object] = json.loads
-        refusals: tuple[type[Exception], ...] = (ValueError, RecursionError)
+        loads: Callable[[str], object] = json_value
+        refusals: tuple[type[Exception], ...] = (ValueError,)
         hint = "; install PyYAML for rules in YAML"
     else:
         loads, refusals, hint = yaml.safe_load, (yaml.YAMLError, RecursionError), ""

@@ -5,13 +5,13 @@ never among them. Of a key set only the numbers of public keys are taken; an ent
 is left out. Header fields that carry a key, or name where one is, have no meaning.
 """
 
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kraft_wire.extras import install_command
+from kraft_wire.foreign_text import json_value
 from kraft_wire.keystores.key_sets import UnusableKeySet
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class VerificationKey(NamedTuple):
 def read_key_set(data: bytes) -> tuple[VerificationKey, ...]:
     """Return the keys of a key set. Errors: UnusableKeySet."""
     try:
-        entries = json.loads(data)["keys"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        entries = json_value(data)["keys"]
+    except (ValueError, TypeError, KeyError):
         raise UnusableKeySet("it is not a JSON web key set") from None
     if not isinstance(entries, list) or len(entries) > _KEYS_MAX:
         raise UnusableKeySet(f"its keys are not a list of at most {_KEYS_MAX}")

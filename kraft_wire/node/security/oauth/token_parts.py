@@ -3,12 +3,12 @@
 A name that occurs twice in an object is refused, as by Kafka: two readers could choose differently.
 """
 
-import json
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kraft_wire.foreign_text import json_value
 from kraft_wire.node.security.oauth.server import TokenRefused
 
 __all__ = ["TokenObject", "decoded", "decoded_object", "seconds_of", "split_token"]
@@ -44,10 +44,10 @@ def decoded(part: str) -> bytes:
 def decoded_object(part: str) -> TokenObject:
     """Return the object that a part has. Errors: TokenRefused."""
     try:
-        found = json.loads(
+        found = json_value(
             decoded(part), object_pairs_hook=_without_doubles, parse_constant=_no_constant
         )
-    except (ValueError, RecursionError):
+    except ValueError:
         raise TokenRefused("the token has a part that is not JSON") from None
     if not isinstance(found, dict):
         raise TokenRefused("the token has a part that is not an object")
