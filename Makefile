@@ -125,7 +125,7 @@ migration: $(READY)  ## members that change between the classic and the consumer
 histories: $(READY)  ## what transactional clients see of three brokers under kills, pauses and one-way cuts (root), judged (ARGS="--make mixed")
 	$(BIN)/python -m tests.histories --faults 300 $(ARGS)
 
-secured: $(READY)  ## secured clusters of both makes under kills: nothing lost, nobody gets what he may not (ARGS="--layout mixed")
+secured: $(READY)  ## secured clusters of both makes under kills: nothing lost, nothing served without a right (ARGS="--layout mixed")
 	$(BIN)/python -m tests.secured_clusters $(ARGS)
 
 bench: $(READY)  ## paired benchmarks against peers

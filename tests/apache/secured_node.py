@@ -43,15 +43,18 @@ def sasl_settings(listener: str) -> dict[str, str]:
 
 
 def client_settings(
-    authority: Authority, mechanism: str = "SCRAM-SHA-512", password: str = ACCOUNTS["ann"]
+    authority: Authority,
+    mechanism: str = "SCRAM-SHA-512",
+    password: str = ACCOUNTS["ann"],
+    user: str = "ann",
 ) -> dict[str, str]:
-    """Return Kafka's keys of a client that logs in as ann, over TLS."""
+    """Return Kafka's keys of a client that logs in over TLS."""
     module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
     return {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": mechanism,
         "sasl.jaas.config": f"{_MODULES}.{module}LoginModule required"
-        f' username="ann" password="{password}";',
+        f' username="{user}" password="{password}";',
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(authority.trusted),
     }

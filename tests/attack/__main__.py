@@ -5,8 +5,8 @@ Those whose ids begin with A are on an open node, those with S on one that asks 
 Held for each: the process lives, its memory grows by at most 32 MiB unless a row says otherwise
 (it is measured after the attack, so what was freed does not count), the good client beside it is
 answered without an error, the attacker gets the expected answer, and a closed connection left its
-log line. The good client's 99th percentile is printed against its own baseline and judged by
-nobody: the machine is shared.
+log line. The good client's 99th percentile is printed against its own baseline, and not
+judged, as other work may share the machine.
 """
 
 import argparse

@@ -36,7 +36,7 @@ def test_an_answer_about_another_number_of_things_is_refused(found: list[str]) -
     assert the_only(["a"], "groups") == "a"
 
 
-def test_an_assignment_that_nobody_can_read_has_no_partitions() -> None:
+def test_an_assignment_that_cannot_be_read_has_no_partitions() -> None:
     """It is a member's choice, and must not hide the group from everybody."""
     key = TopicPartition("t", 3)
     assert _assigned("consumer", assignment_bytes([key])) == [key]

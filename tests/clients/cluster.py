@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -154,7 +154,7 @@ class Cluster:
             away = time.monotonic()
             self._until(lambda found: _still_there(found, node_id))
             self.brokers[node_id].start()
-            self._until(_lacking)
+            self._until(lacking)
             self.restarts += 1
             self.slowest_restart_s = max(self.slowest_restart_s, time.monotonic() - began)
             took = f"{away - began:.1f} s, in every ISR {time.monotonic() - away:.1f} s later"
@@ -166,11 +166,11 @@ class Cluster:
             self.brokers[node_id].kill()
             time.sleep(away_s)
             self.brokers[node_id].start()
-            self._until(_lacking)
+            self._until(lacking)
 
     def await_whole(self) -> None:
         """Wait until every broker is there, and in every ISR."""
-        self._until(_lacking)
+        self._until(lacking)
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Create one with a replica on each broker."""
@@ -245,7 +245,7 @@ class Cluster:
             self.quorum.leader()
             for broker in self.brokers.values():
                 broker.start()
-            self._until(_lacking)
+            self._until(lacking)
         except BaseException:
             self._kill()
             raise
@@ -266,9 +266,9 @@ class Cluster:
             controller.kill()
 
 
-def _lacking(found: ClusterMetadata) -> str | None:
-    """Which broker is not there, or not in an ISR; None where all is as it should be."""
-    if set(found.brokers) != set(BROKERS):
+def lacking(found: ClusterMetadata, broker_ids: Collection[int] = BROKERS) -> str | None:
+    """Return which broker is not there, or not in an ISR; None where all is as it should be."""
+    if set(found.brokers) != set(broker_ids):
         return f"brokers {sorted(found.brokers)}"
     for topic in found.topics.values():
         for partition in topic.partitions.values():

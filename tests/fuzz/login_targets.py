@@ -2,7 +2,7 @@
 
 Stores, certificates, tokens and key sets; the messages of PLAIN and SCRAM on both sides; the frames
 of a login; the grammar of `sasl.jaas.config` and of `ssl.principal.mapping.rules`. Beside the rules
-of `targets`: nobody logs in without the secret, and whoever does is the one whose secret it is.
+of `targets`: a login needs the secret, and gives the name of its owner.
 """
 
 import hashlib

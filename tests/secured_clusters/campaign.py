@@ -19,15 +19,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    NewTopic,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, ResourceType
 
 from tests.secured_clusters.cluster import BROKERS, SecuredCluster
 from tests.secured_clusters.eve import Eve
@@ -155,21 +147,14 @@ def _prepare(cluster: SecuredCluster, admin: AdminClient) -> None:
     """Make the topic, and the entries of ann."""
     made = admin.create_topics([NewTopic(TOPIC, PARTITIONS, len(BROKERS))])
     made[TOPIC].result(_PATIENCE_S)
-    ann = cluster.principal("ann")
-    wanted = [
+    cluster.allow(
+        admin,
+        "ann",
         (ResourceType.TOPIC, TOPIC, AclOperation.WRITE),
         (ResourceType.TOPIC, TOPIC, AclOperation.READ),
         (ResourceType.GROUP, GROUP, AclOperation.READ),
         (ResourceType.BROKER, "kafka-cluster", AclOperation.IDEMPOTENT_WRITE),
-    ]
-    entries = [
-        AclBinding(
-            kind, name, ResourcePatternType.LITERAL, ann, "*", operation, AclPermissionType.ALLOW
-        )
-        for kind, name, operation in wanted
-    ]
-    for entry in admin.create_acls(entries).values():
-        entry.result(_PATIENCE_S)
+    )
     cluster.await_whole(admin)
     cluster.await_rights("ann", TOPIC)
 

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ClusterMetadata
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from kraft_wire.client.connection import BrokerConnection
 from kraft_wire.login.client_config import Security, security_of
@@ -26,7 +33,9 @@ from kraft_wire.wire.generated.metadata import (
     MetadataResponseTopic,
 )
 from tests.apache.jars import RELEASE
+from tests.apache.secured_node import client_settings
 from tests.certificates import Authority
+from tests.clients.cluster import lacking
 from tests.cluster_command import kraft_wire
 from tests.mixed.controller import OURS, Controller
 from tests.ports import free_port
@@ -66,8 +75,6 @@ _SETTINGS = {
     "controller.quorum.request.timeout.ms": "4000",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 }
-
-
 _OF_TWO = {
     "min.insync.replicas": "1",
     "default.replication.factor": "2",
@@ -167,21 +174,14 @@ class SecuredCluster:
 
     def keys_of(self, user: str, mechanism: str = _MECHANISM) -> dict[str, str]:
         """Return Kafka's keys of a client."""
-        trust = {
+        if self._protection == SCRAM:
+            return client_settings(self._authority, mechanism, password(user), user)
+        return {
+            "security.protocol": "SSL",
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self._authority.trusted),
-        }
-        if self._protection == TLS:
-            store = str(self._stores[user].store)
-            own = {"ssl.keystore.type": "PEM", "ssl.keystore.location": store}
-            return {"security.protocol": "SSL", **trust, **own}
-        module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
-        return {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": mechanism,
-            "sasl.jaas.config": f"{_MODULES}.{module}LoginModule required"
-            f' username="{user}" password="{password(user)}";',
-            **trust,
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self._stores[user].store),
         }
 
     def security_of(self, user: str) -> Security:
@@ -199,6 +199,22 @@ class SecuredCluster:
         login = {"sasl.username": user, "sasl.password": password(user)}
         kind = {"security.protocol": "SASL_SSL", "sasl.mechanism": _MECHANISM}
         return {**settings, **kind, **login}
+
+    def allow(
+        self,
+        admin: AdminClient,
+        user: str,
+        *rights: tuple[ResourceType, str, AclOperation],
+        pattern: ResourcePatternType = ResourcePatternType.LITERAL,
+    ) -> None:
+        """Add entries that allow a user operations on resources."""
+        principal, allow = self.principal(user), AclPermissionType.ALLOW
+        entries = [
+            AclBinding(kind, name, pattern, principal, "*", operation, allow)
+            for kind, name, operation in rights
+        ]
+        for added in admin.create_acls(entries).values():
+            added.result(_PATIENCE_S)
 
     # -- how it stands ---------------------------------------------------------------------------
 
@@ -219,7 +235,12 @@ class SecuredCluster:
 
     def await_whole(self, admin: AdminClient) -> None:
         """Wait until every broker is there, and in every ISR."""
-        self._until(admin, self._lacking)
+        deadline = time.monotonic() + _PATIENCE_S
+        while (what := self._lacking(admin)) is not None:
+            died = [each.node_id for each in self.nodes.values() if each.died]
+            assert not died, f"{died} ended by themselves: {self.logs(died)}"
+            assert time.monotonic() < deadline, f"{what}: {self.logs(self.nodes)}"
+            time.sleep(_PAUSE_S)
 
     def described(self, node_id: int, user: str, topic: str) -> MetadataResponseTopic:
         """Return what a broker tells a user of a topic."""
@@ -236,23 +257,11 @@ class SecuredCluster:
                 lambda: f"{user} may not describe {topic}",
             )
 
-    def _until(self, admin: AdminClient, lacking: Callable[[ClusterMetadata], str | None]) -> None:
-        deadline = time.monotonic() + _PATIENCE_S
-        while (what := _asked(admin, lacking)) is not None:
-            died = [each.node_id for each in self.nodes.values() if each.died]
-            assert not died, f"{died} ended by themselves: {self.logs(died)}"
-            assert time.monotonic() < deadline, f"{what}: {self.logs(self.nodes)}"
-            time.sleep(_PAUSE_S)
-
-    def _lacking(self, found: ClusterMetadata) -> str | None:
-        """Return which broker is not there or not in an ISR, None where all is well."""
-        if set(found.brokers) != set(self.broker_ids):
-            return f"brokers {sorted(found.brokers)}"
-        for topic in found.topics.values():
-            for partition in topic.partitions.values():
-                if len(partition.isrs) != len(partition.replicas):
-                    return f"{topic.topic}-{partition.id}: ISR {partition.isrs}"
-        return None
+    def _lacking(self, admin: AdminClient) -> str | None:
+        try:
+            return lacking(admin.list_topics(timeout=10), self.broker_ids)
+        except KafkaException as error:
+            return str(error)
 
     def logs(self, node_ids: Any) -> str:
         """Return the ends of logs."""
@@ -278,10 +287,3 @@ class SecuredCluster:
         finally:
             for node in reversed(self.nodes.values()):
                 node.kill()
-
-
-def _asked(admin: AdminClient, lacking: Callable[[ClusterMetadata], str | None]) -> str | None:
-    try:
-        return lacking(admin.list_topics(timeout=10))
-    except KafkaException as error:
-        return str(error)

@@ -1,4 +1,4 @@
-"""Somebody with a login and without a right, who asks every broker again and again.
+"""A user with a login and without a right, who asks every broker again and again.
 
 Whatever she is answered must be an error; a broker that has only just come back, and does not know
 the entries yet, must not serve her either.

@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka.admin import (
-    AclBinding,
     AclOperation,
-    AclPermissionType,
     AdminClient,
     ResourcePatternType,
     ResourceType,
@@ -31,12 +29,11 @@ from tests.secured_clusters.cluster import SecuredCluster
 __all__ = ["told"]
 
 _AWAY_S = 2.0
-_PATIENCE_S = 60.0
-_PREFIXES = (
-    (ResourceType.TOPIC, "guest-"),
-    (ResourceType.GROUP, ""),
-    (ResourceType.TRANSACTIONAL_ID, "guest-"),
+_OWN = (
+    (ResourceType.TOPIC, "guest-", AclOperation.ALL),
+    (ResourceType.TRANSACTIONAL_ID, "guest-", AclOperation.ALL),
 )
+"""What ann may do with all that begins so."""
 
 
 class _Stage:
@@ -93,21 +90,9 @@ class _Stage:
 
     def allow_ann(self) -> str:
         """Make the entries of ann."""
-        ann = self.cluster.principal("ann")
-        entries = [
-            AclBinding(
-                kind,
-                prefix or "*",
-                ResourcePatternType.PREFIXED if prefix else ResourcePatternType.LITERAL,
-                ann,
-                "*",
-                AclOperation.ALL,
-                AclPermissionType.ALLOW,
-            )
-            for kind, prefix in _PREFIXES
-        ]
-        for entry in self.admin.create_acls(entries).values():
-            entry.result(_PATIENCE_S)
+        prefixed = ResourcePatternType.PREFIXED
+        self.cluster.allow(self.admin, "ann", *_OWN, pattern=prefixed)
+        self.cluster.allow(self.admin, "ann", (ResourceType.GROUP, "*", AclOperation.ALL))
         self.cluster.await_rights("ann", TOPICS[0])
         return "ann may use her topics, groups and transactions"
 

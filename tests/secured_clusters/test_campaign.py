@@ -25,7 +25,9 @@ ANSWERS = 8
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS)
-def test_nothing_is_lost_and_nobody_gets_what_he_may_not(tmp_path: Path, protection: str) -> None:
+def test_nothing_is_lost_and_nothing_is_served_without_a_right(
+    tmp_path: Path, protection: str
+) -> None:
     verdict = campaign(SecuredCluster(tmp_path / "c", "ours", protection), 2, lambda _: None)
     assert verdict.lost == []
     assert verdict.got == []

@@ -92,7 +92,7 @@ def test_a_controller_serves_the_store_that_it_is_given(node: Node, authority: A
 def test_a_controller_keeps_its_store_where_the_new_one_is_of_no_use(
     node: Node, authority: Authority, tmp_path: Path
 ) -> None:
-    """SEC-TLS-20: nobody checks it before it is recorded; the node says why it keeps its own."""
+    """SEC-TLS-20: it is recorded unchecked; the node keeps its own store, and logs why."""
     context = trusting(authority)
     first = node.served(context)
     nothing = tmp_path / "nothing.pem"

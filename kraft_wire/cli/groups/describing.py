@@ -133,7 +133,7 @@ def _classic_members(found: DescribedGroup) -> Iterable[Member]:
 def _assigned(protocol_type: str, data: bytes | memoryview) -> Sequence[TopicPartition]:
     """Return an assignment of consumers; others have a form that is their own.
 
-    That of a consumer is a member's choice too: one that nobody can read has no partitions.
+    A member of the group wrote it: one that cannot be read is shown without partitions.
     """
     try:
         return assignment_of_bytes(data) if protocol_type == _CONSUMER else ()
@@ -146,11 +146,7 @@ def _consumer(coordinator: GroupCoordinator) -> GroupFacts | None:
     request = ConsumerGroupDescribeRequest(group_ids=[coordinator.group])
     if not coordinator.serves(request):
         return None
-    answer = coordinator.send(
-        request,
-        ConsumerGroupDescribeResponse,
-        _code,
-    )
+    answer = coordinator.send(request, ConsumerGroupDescribeResponse, _code)
     found = the_only(answer.groups, "groups")
     if not _is_of_this_kind(coordinator, found.error_code, found.error_message):
         return None
@@ -196,11 +192,7 @@ def _streams(coordinator: GroupCoordinator) -> GroupFacts | None:
     request = StreamsGroupDescribeRequest(group_ids=[coordinator.group])
     if not coordinator.serves(request):
         return None
-    answer = coordinator.send(
-        request,
-        StreamsGroupDescribeResponse,
-        _code,
-    )
+    answer = coordinator.send(request, StreamsGroupDescribeResponse, _code)
     found = the_only(answer.groups, "groups")
     if not _is_of_this_kind(coordinator, found.error_code, found.error_message):
         return None

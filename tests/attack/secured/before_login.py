@@ -233,7 +233,7 @@ def subjects(target: SecuredTarget) -> str:
         return outcome
     last = made[-1]
     context = target.trusting(certificate=str(last.chain), key=str(last.key))
-    with target.line("MUTUAL", context) as line:  # nobody, as that name is known to no entry
+    with target.line("MUTUAL", context) as line:  # no entry names this client
         answer = line.ask(MetadataRequest(topics=None), 12)
     return "close" if answer is not None and not answer.topics else "topics are shown"
 

@@ -79,7 +79,7 @@ def guesses(target: SecuredTarget) -> str:
     """S17: a hundred at a time; each waits for its refusal, unknown users as long as known ones."""
 
     def guess(number: int) -> tuple[str, float]:
-        user = "ann" if number % 2 else f"nobody-{number}"
+        user = "ann" if number % 2 else f"absent-{number}"
         with target.line() as line:
             line.shake("PLAIN")
             begun = time.monotonic()
@@ -130,7 +130,7 @@ def unknown_users(target: SecuredTarget) -> str:
     salts, seen = set(), set()
     for _ in range(2):
         with target.line() as line:
-            exchange = _Exchange(line, "nobody-here")
+            exchange = _Exchange(line, "absent")
             salts.add(exchange.salt)
             seen.add(exchange.ends(f"c=biws,r={exchange.nonce}"))
     return "+".join(sorted(seen)) if len(salts) == 1 else "salts differ"

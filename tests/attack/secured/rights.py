@@ -94,7 +94,7 @@ def replica_ids(target: SecuredTarget) -> str:
 
 
 def foreign_session(target: SecuredTarget) -> str:
-    """S30: the fetch session of somebody else."""
+    """S30: the fetch session of another user."""
     with target.logged_in() as line:
         made = line.ask(_fetch(target, "ann-own", session_epoch=0), 12)
         with target.logged_in("bob") as other:
@@ -127,7 +127,7 @@ def cluster_actions(target: SecuredTarget) -> str:
 
 
 def envelopes(target: SecuredTarget) -> str:
-    """S32: a request in somebody else's name, at a broker's listener."""
+    """S32: a request in the name of another user, at a broker's listener."""
     inner = frames.metadata_v1([])[4:]
     envelope = EnvelopeRequest(
         request_data=inner, request_principal=b"\0\0", client_host_address=b"\x7f\0\0\1"
@@ -213,7 +213,7 @@ def denials(target: SecuredTarget) -> str:
 
 
 def hidden_names(target: SecuredTarget) -> str:
-    """S40: by its id, a topic's name is shown to nobody who may not describe it."""
+    """S40: a user who may not describe a topic does not learn its name from its id."""
     topic_id = target.topic_ids["secret"]
     with target.logged_in() as line:
         deleted = line.ask(
@@ -277,7 +277,7 @@ def client_ids(target: SecuredTarget) -> str:
 
 
 def without_acknowledgement(target: SecuredTarget) -> str:
-    """S45: records that nobody may write, and that nobody is told of: the connection ends."""
+    """S45: produce requests without acks, to a denied topic: the node closes the connection."""
     record = frames.batch(frames.one_record(b"x" * 1_000), 1)
     with target.logged_in("bob") as line:
         for _ in range(2_000):
@@ -305,7 +305,7 @@ def stranger_reads_entries(target: SecuredTarget) -> str:
 
 
 def entries_by_strangers(target: SecuredTarget) -> str:
-    """S31: nobody gives himself a right."""
+    """S31: a user without rights adds an entry for himself."""
     wanted: Iterable[str] = ("ann", "bob")
     seen = set()
     for user in wanted:
