@@ -5,10 +5,10 @@ It blocks its thread, follows no redirect, and goes only to the address that it 
 
 import socket
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from threading import Timer
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from threading import Event, Timer
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -43,26 +43,18 @@ class HttpServer:
 
     def ask(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> HttpAnswer:
         """Send a request, and return the answer. Errors: OSError, UnusableAnswer."""
-        connection = self._connection()
-        deadline = Timer(_TOTAL_SECONDS, _cut, [connection])
-        deadline.daemon = True
-        deadline.start()
-        try:
-            connection.request(method, self._target, body, dict(headers))
-            answer = connection.getresponse()
-            data = answer.read(ANSWER_BYTES_MAX + 1)
-            if len(data) > ANSWER_BYTES_MAX:
-                raise UnusableAnswer(f"it has more than {ANSWER_BYTES_MAX} bytes")
-            if answer.length:
-                raise UnusableAnswer("the server's answer ends too early")
-            return HttpAnswer(answer.status, data)
-        except HTTPException as error:
-            raise UnusableAnswer(f"the server's answer is none: {type(error).__name__}") from error
-        except UnicodeError as error:
-            raise UnusableAnswer(f"{self._host} is not a host name") from error
-        finally:
-            deadline.cancel()
-            connection.close()
+        with closing(self._connection()) as connection:
+            try:
+                connection.connect()
+                with _bounded_in_time(connection.sock):
+                    connection.request(method, self._target, body, dict(headers))
+                    answer = _read(connection.getresponse())
+                return answer
+            except HTTPException as error:
+                name = type(error).__name__
+                raise UnusableAnswer(f"the server's answer is none: {name}") from error
+            except UnicodeError as error:
+                raise UnusableAnswer(f"{self._host} is not a host name") from error
 
     def _connection(self) -> HTTPConnection:
         if self._context is None:
@@ -70,8 +62,38 @@ class HttpServer:
         return HTTPSConnection(self._host, self._port, timeout=_STEP_SECONDS, context=self._context)
 
 
-def _cut(connection: HTTPConnection) -> None:
-    """End an exchange that takes too long, in whatever it waits for."""
-    if connection.sock is not None:
+def _read(answer: HTTPResponse) -> HttpAnswer:
+    """Read the body, as far as it may go."""
+    data = answer.read(ANSWER_BYTES_MAX + 1)
+    if len(data) > ANSWER_BYTES_MAX:
+        raise UnusableAnswer(f"it has more than {ANSWER_BYTES_MAX} bytes")
+    if answer.length:
+        raise UnusableAnswer("the server's answer ends too early")
+    return HttpAnswer(answer.status, data)
+
+
+@contextmanager
+def _bounded_in_time(line: socket.socket) -> Iterator[None]:
+    """End an exchange that takes too long, in whatever it waits for; what came is then dropped.
+
+    The socket is passed, as an `HTTPConnection` lets go of its own when a body ends with the line.
+    """
+    is_over = Event()
+
+    def end() -> None:
+        is_over.set()
         with suppress(OSError):
-            connection.sock.shutdown(socket.SHUT_RDWR)
+            line.shutdown(socket.SHUT_RDWR)
+
+    deadline = Timer(_TOTAL_SECONDS, end)
+    deadline.daemon = True
+    deadline.start()
+    try:
+        yield
+    except (OSError, HTTPException, UnusableAnswer):
+        if not is_over.is_set():
+            raise
+    finally:
+        deadline.cancel()
+    if is_over.is_set():
+        raise UnusableAnswer(f"the server's answer takes more than {_TOTAL_SECONDS:g} s")

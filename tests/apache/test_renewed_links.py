@@ -29,8 +29,8 @@ from kraft_wire.wire.generated.metadata import (
 from tests.apache.secured_node import SecuredApache, sasl_settings
 from tests.broker_process import BrokerProcess
 from tests.ports import free_port
+from tests.server.linked_nodes import MECHANISM
 from tests.server.test_renewed_links import CLOSED, LOGGED_IN, RENEWED, SESSION_MS, counts
-from tests.server.test_secured_links import MECHANISM
 from tests.waiting import until
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]

@@ -23,7 +23,7 @@ from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 from tests.apache.secured_node import ACCOUNTS
 from tests.certificates import Authority
 from tests.process import write_properties
-from tests.server.test_secured_links import members, shared
+from tests.server.linked_nodes import members, shared
 from tests.waiting import until
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"

@@ -21,8 +21,8 @@ import pytest
 from tests.cluster_command import kraft_wire
 from tests.node.security.tokens import key_set, token
 from tests.ports import free_port
+from tests.server.linked_nodes import CLUSTER_ID, Member
 from tests.server.test_renewed_links import CLOSED, LOGGED_IN, RENEWED, counts, create_replicated
-from tests.server.test_secured_links import CLUSTER_ID, Member
 from tests.waiting import until
 
 ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"

@@ -39,7 +39,7 @@ from tests.apache.secured_node import ACCOUNTS, SecuredNode, sasl_settings
 from tests.cluster_command import kraft_wire
 from tests.ports import free_port
 from tests.process import KraftWireServer
-from tests.server.test_secured_links import CLUSTER_ID, MECHANISM, Member
+from tests.server.linked_nodes import CLUSTER_ID, MECHANISM, Member
 from tests.waiting import HANG_S, until
 
 SESSION_MS = 2_000

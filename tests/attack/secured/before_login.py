@@ -18,7 +18,8 @@ from kraft_wire.wire.generated.metadata import MetadataRequest
 from kraft_wire.wire.generated.sasl_authenticate import SaslAuthenticateRequest
 from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest
 from tests.attack import frames
-from tests.attack.secured.target import Line, SecuredTarget
+from tests.attack.secured.line import Line
+from tests.attack.secured.target import SecuredTarget
 from tests.certificates import Authority
 
 BEGUN = 5_000

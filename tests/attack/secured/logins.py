@@ -23,7 +23,8 @@ from kraft_wire.wire.generated.expire_delegation_token import ExpireDelegationTo
 from kraft_wire.wire.generated.metadata import MetadataRequest
 from kraft_wire.wire.generated.renew_delegation_token import RenewDelegationTokenRequest
 from tests.apache.secured_node import ACCOUNTS
-from tests.attack.secured.target import Line, SecuredTarget
+from tests.attack.secured.line import Line
+from tests.attack.secured.target import SecuredTarget
 from tests.node.security.tokens import RSA, hmac_token, message, plain_token, public, token
 
 SCRAM = "SCRAM-SHA-256"

@@ -41,14 +41,8 @@ from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.message import Message
 from tests.apache.secured_node import ACCOUNTS
 from tests.attack import frames
-from tests.attack.secured.target import (
-    LITERAL,
-    PREFIXED,
-    TOPIC,
-    SecuredTarget,
-    entry,
-    outcome_of,
-)
+from tests.attack.secured.line import outcome_of
+from tests.attack.secured.target import LITERAL, PREFIXED, TOPIC, SecuredTarget, entry
 
 _BROKER_RESOURCE = 4
 _ANY = 1

@@ -1,7 +1,7 @@
 """The table of attacks on a secured node."""
 
 from tests.attack.attacks import Attack
-from tests.attack.secured import before_login, logins, rights
+from tests.attack.secured import before_login, key_sets, logins, nodes, rights
 from tests.attack.secured.before_login import BEGUN
 
 __all__ = ["SECURED_ATTACKS"]
@@ -38,6 +38,7 @@ SECURED_ATTACKS: tuple[Attack, ...] = (
     Attack("S08", "TLS to plain, plain to TLS", before_login.wrong_protocol, _CLOSE),
     Attack("S09", "bad certificates", before_login.certificates, _CLOSE, "tls"),
     Attack("S10", "subjects like a super user's", before_login.subjects, _CLOSE),
+    Attack("S12", "a controller of another host", nodes.false_controller, ("refused",)),
     Attack("S13", "foreign mechanisms", before_login.foreign_mechanisms, ("33",), "not enabled"),
     Attack("S15", "messages of PLAIN", logins.plain_messages, _FAILED, "authentication_failed"),
     Attack("S15b", "half a mebibyte", logins.long_password, _CLOSE, "frame_too_large_before_login"),
@@ -54,6 +55,8 @@ SECURED_ATTACKS: tuple[Attack, ...] = (
     Attack(
         "S25b", "a mebibyte of token", logins.long_token, _CLOSE, "frame_too_large_before_login"
     ),
+    Attack("S26a", "servers of keys", key_sets.tempers, ("refused",), "key_set_failed"),
+    Attack("S26b", "keys that nobody has", key_sets.unknown_keys, _FAILED),
     Attack("S27a", "another user at once", logins.another_user, _FAILED),
     Attack("S27b", "another mechanism at once", logins.another_mechanism, _CLOSE),
     Attack("S27c", "behind the session's end", logins.after_the_end, _CLOSE, "session_expired"),
@@ -65,6 +68,7 @@ SECURED_ATTACKS: tuple[Attack, ...] = (
     Attack("S31b", "others' entries", rights.stranger_reads_entries, _CLUSTER),
     Attack("S31c", "entries for oneself", rights.entries_by_strangers, _CLUSTER),
     Attack("S32", "envelopes", rights.envelopes, _CLOSE),
+    Attack("S34", "around the broker", nodes.straight_to_the_controller, ("alike",)),
     Attack("S35", "settings as an oracle", rights.settings_as_oracle, _CLUSTER),
     Attack("S36", "names that exist", rights.existing_names, ("alike",)),
     Attack("S37", "literal stars", rights.literal_stars, ("29+30",)),

@@ -1,43 +1,41 @@
-"""A node with logins and an authorizer under attack, and connections to it that are held by hand.
+"""A node with logins and an authorizer under attack.
 
 `ann` may do everything with topics and groups that begin with `ann`, except with `ann-denied`;
 `bob` has a login alone. Who comes over plain text is a super user: that is the good client's way.
+The keys that sign web tokens come from a server, which the attacker may have taken over.
 """
 
 from __future__ import annotations
 
 import json
-import socket
 import ssl
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from kraft_wire.login.client_config import Credentials
-from kraft_wire.login.sasl import dialogue
 from kraft_wire.wire.generated.create_acls import AclCreation, CreateAclsRequest
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
-from kraft_wire.wire.generated.registry import response_class
-from kraft_wire.wire.generated.sasl_authenticate import SaslAuthenticateRequest
-from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest
-from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.message import Message
-from tests.apache.secured_node import ACCOUNTS
-from tests.attack.target import Target, read_frame
+from tests.attack.secured.line import Line, host_and_port, outcome_of
+from tests.attack.target import Target
 from tests.clients.secured.nodes import ManyListeners, Node, started
+from tests.key_server import KeyServer, serving
+from tests.node.security.tokens import key_set
 
-__all__ = ["Line", "SecuredTarget", "outcome_of", "running_secured_target"]
+__all__ = ["KEY_PATHS", "SecuredTarget", "entry", "running_secured_target"]
 
 ALL, ALLOW, DENY = 2, 3, 2
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
 LITERAL, PREFIXED = 3, 4
 READ, WRITE = 3, 4
-_PATIENCE_S = 15.0
 _SESSION_MS = 3_000
+KEY_PATHS = {"login": "/keys?v=login", "secure": "/keys?v=secure"}
+"""Where each listener has the keys of web tokens from: LOGIN each second, SECURE each hour."""
+_KEYS = "sasl.oauthbearer.jwks.endpoint"
 _SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS;User:broker;User:root",
@@ -46,7 +44,15 @@ _SETTINGS = {
     "num.partitions": "1",
     "listener.name.narrow.connections.max.reauth.ms": str(_SESSION_MS),
     "listener.name.mutual.ssl.principal.mapping.rules": "RULE:^CN=([a-z]*)$/$1/",
+    f"listener.name.login.oauthbearer.{_KEYS}.refresh.ms": "1000",
+    f"listener.name.login.oauthbearer.{_KEYS}.retry.backoff.max.ms": "1000",
 }
+
+
+def _keys_from(server: KeyServer) -> dict[str, str]:
+    urls = {each: f"{server.address}{path}" for each, path in KEY_PATHS.items()}
+    named = {f"listener.name.{each}.oauthbearer.{_KEYS}.url": url for each, url in urls.items()}
+    return {**named, "org.apache.kafka.sasl.oauthbearer.allowed.urls": ",".join(urls.values())}
 
 
 @dataclass
@@ -55,12 +61,19 @@ class SecuredTarget(Target):
 
     topic_ids: dict[str, bytes] = field(default_factory=dict)
     running: Node | None = None
+    keys_at: KeyServer | None = None
 
     @property
     def node(self) -> Node:
         """The node itself."""
         assert self.running is not None, "a target is made for a node"
         return self.running
+
+    @property
+    def key_server(self) -> KeyServer:
+        """Where the node has the keys of web tokens from."""
+        assert self.keys_at is not None, "a target is made with a server of keys"
+        return self.keys_at
 
     @property
     def listeners(self) -> ManyListeners:
@@ -72,8 +85,7 @@ class SecuredTarget(Target):
         if listener == "PLAINTEXT":
             return self.host, self.port
         where = self.node.secure if listener == "SECURE" else self.listeners.address(listener)
-        host, _, port = where.rpartition(":")
-        return host, int(port)
+        return host_and_port(where)
 
     def line(
         self, listener: str = "LOGIN", tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
@@ -84,10 +96,7 @@ class SecuredTarget(Target):
     def logged_in(self, user: str = "ann", listener: str = "LOGIN") -> Line:
         """Connect and log in by PLAIN."""
         line = self.line(listener)
-        line.shake("PLAIN")
-        answer = line.show(f"\0{user}\0{ACCOUNTS[user]}".encode())
-        assert answer is not None, user
-        assert answer.error_code == 0, answer
+        line.enters(user)
         return line
 
     def as_super_user(self, request: Message, version: int) -> Any:
@@ -103,124 +112,16 @@ class SecuredTarget(Target):
         return context
 
 
-class Line:
-    """One connection whose every byte is the attacker's."""
-
-    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None, host: str) -> None:
-        self.socket = socket.create_connection(address, _PATIENCE_S, (host, 0))
-        if tls is not None:
-            self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
-
-    def frame(self, request: Message, version: int, client_id: str = "attacker") -> bytes:
-        """Return a request as it is sent."""
-        header = RequestHeader(request.API_KEY, version, 7, client_id)
-        payload = encode_request_header(header) + request.encode(version)
-        return len(payload).to_bytes(4, "big") + payload
-
-    def says(self, data: bytes) -> None:
-        """Send bytes; that the node has closed already is no error."""
-        with suppress(ConnectionError, ssl.SSLError):
-            self.socket.sendall(data)
-
-    def hears(self) -> bytes | None:
-        """Return a frame, None where the node closes."""
-        try:
-            return read_frame(self.socket)  # a TLS socket is one too
-        except (ConnectionError, ssl.SSLError):
-            return None
-
-    def ask(self, request: Message, version: int, client_id: str = "attacker") -> Any:
-        """Return the answer to a request, None where the node closes."""
-        self.says(self.frame(request, version, client_id))
-        frame = self.hears()
-        if frame is None:
-            return None
-        _, at = parse_response_header(frame, request.API_KEY, version)
-        return response_class(request.API_KEY).decode(frame, version, at)[0]
-
-    def outcome(self, request: Message, version: int) -> str:
-        """Return what a request ends in: see `outcome_of`."""
-        return outcome_of(self.ask(request, version), version)
-
-    def shake(self, mechanism: str) -> Any:
-        """Choose a mechanism."""
-        return self.ask(SaslHandshakeRequest(mechanism=mechanism), 1)
-
-    def show(self, token: bytes) -> Any:
-        """Show a token."""
-        return self.ask(SaslAuthenticateRequest(auth_bytes=token), 2)
-
-    def refused(self, mechanism: str, *tokens: bytes) -> str:
-        """Choose a mechanism and show tokens; return the outcome of the last."""
-        answer = self.shake(mechanism)
-        for token in tokens:
-            if answer is None or answer.error_code:
-                break
-            answer = self.show(token)
-        return outcome_of(answer, 2 if tokens else 1)
-
-    def logs_in(self, credentials: Credentials, nonce: str = "") -> str:
-        """Log in as a client does; return the outcome."""
-        tokens = dialogue(credentials, nonce)
-        answer = self.shake(credentials.mechanism)
-        token: bytes | None = next(tokens)
-        while token is not None and answer is not None and not answer.error_code:
-            answer = self.show(token)
-            token = None
-            if answer is not None and not answer.error_code:
-                with suppress(StopIteration):
-                    token = tokens.send(bytes(answer.auth_bytes))
-        return outcome_of(answer, 2)
-
-    def is_closed(self, seconds: float = _PATIENCE_S) -> bool:
-        """Wait for the end of the connection; whatever comes before is dropped."""
-        self.socket.settimeout(seconds)
-        try:
-            while self.socket.recv(65_536):
-                pass
-        except TimeoutError:
-            return False
-        except (ConnectionError, ssl.SSLError):
-            return True
-        return True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.socket.close()
-
-
-def outcome_of(answer: Message | None, version: int) -> str:
-    """Return `close`, or the error codes of an answer, the innermost ones where there are such."""
-    if answer is None:
-        return "close"
-    shown = message_to_json(answer, version)
-    inner = set(_codes([each for each in shown.values() if isinstance(each, list | dict)]))
-    if shown.get("errorCode"):
-        inner = {shown["errorCode"]}
-    return "+".join(map(str, sorted(inner or {shown.get("errorCode", 0)})))
-
-
-def _codes(shown: Any) -> Iterator[int]:
-    if isinstance(shown, list):
-        for each in shown:
-            yield from _codes(each)
-    elif isinstance(shown, dict):
-        inner = [code for value in shown.values() for code in _codes(value)]
-        own = [value for key, value in shown.items() if key.lower().endswith("errorcode")]
-        yield from inner if inner and own in ([], [0]) else own
-
-
 @contextmanager
 def running_secured_target() -> Iterator[SecuredTarget]:
     """Start a node with users, topics and entries."""
     with (
         tempfile.TemporaryDirectory(prefix="kraft-wire-attack-") as folder,
-        started(Path(folder), is_apache=False, more=_SETTINGS) as node,
+        serving(keys=key_set()) as keys,
+        started(Path(folder), is_apache=False, more=_SETTINGS | _keys_from(keys)) as node,
     ):
-        host, _, port = node.bootstrap.rpartition(":")
-        target = SecuredTarget(node.pid, host, int(port), node.log, running=node)
+        host, port = host_and_port(node.bootstrap)
+        target = SecuredTarget(node.pid, host, port, node.log, running=node, keys_at=keys)
         _prepare(target)
         yield target
 
