@@ -5,6 +5,7 @@ its clients, or an authorizer should judge them, and passwords should be encrypt
 """
 
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from kraft_wire.node.config.node_config import NodeConfig
@@ -15,8 +16,7 @@ __all__ = ["Exposure", "exposures"]
 _REQUIRED: Final = "required"
 _IN_PLAIN_TEXT: Final = frozenset({PLAIN, OAUTHBEARER})
 """Mechanisms that send the password or the token itself."""
-_OWN_NAMES: Final = frozenset({"localhost", "::1"})
-_OWN_NETWORK: Final = "127."
+_OWN_NAME: Final = "localhost"
 
 
 class Exposure(NamedTuple):
@@ -43,5 +43,8 @@ def exposures(config: NodeConfig) -> Iterator[Exposure]:
 
 
 def _is_own(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    return host in _OWN_NAMES or host.startswith(_OWN_NETWORK)
+    """Whether only this machine can reach an address; any name but one may be another's."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == _OWN_NAME

@@ -62,9 +62,9 @@ def test_what_others_reach_is_warned_of(
     protocol: str, mechanisms: str, expected: list[str]
 ) -> None:
     """A password by SCRAM is not sent, and TLS hides one by PLAIN."""
-    for host in ("192.0.2.1", "", "0.0.0.0", "kafka.example"):
+    for host in ("192.0.2.1", "", "0.0.0.0", "kafka.example", "127.example"):
         assert warned(protocol, host, mechanisms) == expected, host
-    for host in ("127.0.0.1", "127.1.2.3", "localhost"):
+    for host in ("127.0.0.1", "127.1.2.3", "localhost", "[::1]"):
         assert warned(protocol, host, mechanisms) == [], host
 
 
