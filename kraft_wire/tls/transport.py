@@ -20,6 +20,7 @@ __all__ = ["TlsTransport"]
 _RECEIVE_BYTES: Final = 64 * 1024
 _SEND_BYTES: Final = 64 * 1024
 """Plaintext bytes of one call: four records."""
+_HEAD_BYTES_MAX: Final = 1024
 _ALERT: Final = bytes.fromhex("15030300020250")
 """The alert internal_error, for a refused peer if OpenSSL wrote none."""
 
@@ -64,7 +65,8 @@ class TlsTransport:
         except ssl.SSLError as error:
             raise self._refused(error) from error
         finally:
-            self._push()
+            if self._outgoing.pending:
+                self._push()
 
     def _shake_hands(self, handshaken: Callable[[bytes | None], None]) -> None:
         self._tls.do_handshake()
@@ -73,10 +75,11 @@ class TlsTransport:
 
     def _decrypt(self, room: memoryview) -> int:
         """Fill the room with decrypted bytes of whole records."""
+        tls, incoming = self._tls, self._incoming
         filled = 0
         while filled < len(room):
             try:
-                count: int = self._tls.read(len(room) - filled, room[filled:])  # type: ignore[assignment]  # a count, into any buffer
+                count: int = tls.read(len(room) - filled, room[filled:])  # type: ignore[assignment]  # a count, into any buffer
             except ssl.SSLWantReadError:
                 if not filled:
                     raise
@@ -90,7 +93,9 @@ class TlsTransport:
                 self.has_pending = filled > 0  # the next call finds the end again
                 return filled
             filled += count
-        self.has_pending = self._tls.pending() > 0 or self._incoming.pending > 0
+            if not incoming.pending and not tls.pending():
+                return filled
+        self.has_pending = True
         return filled
 
     def _refused(self, error: ssl.SSLError) -> TransportRefused:
@@ -106,15 +111,22 @@ class TlsTransport:
     # -- bytes out -------------------------------------------------------------------------------
 
     def send(self, buffers: list[Buffer], more_follows: bool) -> int:
-        """Encrypt the beginning of some buffers; keep ciphertext that the socket refuses."""
-        self.flush()
+        """Encrypt the beginning of some buffers; keep ciphertext that the socket refuses.
+
+        The short head of an answer leaves together with what follows.
+        """
+        if self._ciphertext:
+            self.flush()
         taken = 0
         for buffer in buffers:
             piece = memoryview(buffer)[: _SEND_BYTES - taken]
             if not piece:
                 break
             taken += self._tls.write(piece)
-        self._push()
+        if more_follows and taken <= _HEAD_BYTES_MAX:
+            self.unsent_bytes = self._outgoing.pending
+        else:
+            self._push()
         return taken
 
     def sendfile(self, part: FileSlice) -> int:
@@ -130,12 +142,17 @@ class TlsTransport:
 
     def _push(self) -> None:
         """Send as much ciphertext as the socket accepts."""
-        with suppress(BlockingIOError, InterruptedError):
-            while self._ciphertext or self._outgoing.pending:
-                if not self._ciphertext:
-                    self._ciphertext = memoryview(self._outgoing.read())
-                self._ciphertext = self._ciphertext[self._send(self._ciphertext) :]
-        self.unsent_bytes = len(self._ciphertext) + self._outgoing.pending
+        outgoing, left = self._outgoing, self._ciphertext
+        try:
+            while left or outgoing.pending:
+                if not left:
+                    left = memoryview(outgoing.read())
+                left = left[self._send(left) :]
+        except (BlockingIOError, InterruptedError):
+            pass
+        finally:
+            self._ciphertext = left
+            self.unsent_bytes = len(left) + outgoing.pending
 
     def close(self) -> None:
         """Send close_notify, if the socket accepts it, and close."""

@@ -144,6 +144,25 @@ def test_a_large_answer_takes_no_more_memory_than_a_few_records(authority: Autho
     pair.close()
 
 
+@pytest.mark.parametrize(("head_bytes", "is_held"), [(75, True), (1024, True), (1025, False)])
+def test_the_head_of_an_answer_leaves_with_what_follows(
+    authority: Authority, head_bytes: int, is_held: bool
+) -> None:
+    """One wake-up of the client instead of two; what is held is short."""
+    pair = Pair(settings(authority, authority.signed("server").store), authority, None)
+    pair.shake_hands()
+    head, rest = b"h" * head_bytes, b"r" * 500
+    assert pair.transport.send([head], True) == len(head)
+    assert (pair.transport.unsent_bytes > len(head)) is is_held
+    assert pair.transport.send([rest], False) == len(rest)
+    assert pair.transport.unsent_bytes == 0
+    received = b""
+    while len(received) < len(head + rest):
+        received += pair.client.recv(10_000)
+    assert received == head + rest
+    pair.close()
+
+
 def test_a_client_is_told_the_end(authority: Authority) -> None:
     """SEC-TLS-01: no truncation is taken for an end."""
     pair = Pair(settings(authority, authority.signed("server").store), authority, None)
