@@ -84,9 +84,16 @@ class Connection:
         payload, header = self.encoded(request, version)
         return self.ask_bytes(payload, header, response)
 
-    def encoded(self, request: Message, version: int) -> tuple[bytes, RequestHeader]:
+    def ask_as(self, client_id: str | None, request: Message, version: int, response: type[R]) -> R:
+        """As `ask`, in the name of another client."""
+        payload, header = self.encoded(request, version, client_id)
+        return self.ask_bytes(payload, header, response)
+
+    def encoded(
+        self, request: Message, version: int, client_id: str | None = CLIENT_ID
+    ) -> tuple[bytes, RequestHeader]:
         """Return header and body of a request as bytes, and the header."""
-        header = self.header(request.API_KEY, version)
+        header = self.header(request.API_KEY, version, client_id)
         return encode_request_header(header) + request.encode(version), header
 
     def tell(self, request: Message, version: int) -> None:

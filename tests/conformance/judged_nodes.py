@@ -6,6 +6,7 @@ The second start brings the quorum into epoch 2, which some cases need.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from kraft_wire.conformance.answers import Answers
 from kraft_wire.conformance.case import Listener, all_cases
@@ -23,10 +24,13 @@ from tests.quorum_processes import QuorumProcesses
 from tests.waiting import HANG_S
 
 __all__ = [
+    "GUARD",
     "PROFILE",
     "SETTINGS",
+    "SNAPSHOTS",
     "Targets",
     "apache_node",
+    "is_guarded",
     "judged",
     "not_passed",
     "our_node",
@@ -54,11 +58,19 @@ _SINGLE = {
     "share.coordinator.state.topic.min.isr": "1",
 }
 
-_SNAPSHOTS = {"metadata.log.max.snapshot.interval.ms": "1000"}
+SNAPSHOTS = {"metadata.log.max.snapshot.interval.ms": "1000"}
 """So that a young node has a snapshot of its metadata log for the cases of FetchSnapshot."""
 
-SETTINGS = {**_SINGLE, **_SNAPSHOTS}
+SETTINGS = {**_SINGLE, **SNAPSHOTS}
 """Of one node of ours."""
+
+GUARDED: Sequence[str] = ("create_acls", "delete_acls", "describe_acls")
+"""Files of cases that need an authorizer, while those of `acls` need a node without one."""
+GUARD = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+"""Settings of a node with an authorizer, to which whoever asks is a super user."""
 
 _AT_ONCE = 24
 """Rows; enough to keep four connections busy, few enough to stop soon."""
@@ -72,10 +84,16 @@ def targets(broker: str, controller: str | None = None) -> Targets:
     return found
 
 
+def is_guarded(name: str) -> bool:
+    """Whether a case, or a row, needs an authorizer."""
+    return name.partition(".")[0] in GUARDED
+
+
 @contextmanager
-def our_node(directory: Path) -> Iterator[Targets]:
-    """Run a node of ours."""
-    with QuorumProcesses(directory, 1, is_combined=True, overrides=SETTINGS) as node:
+def our_node(directory: Path, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Targets]:
+    """Run a node of ours with further settings."""
+    overrides = {**SETTINGS, **more}
+    with QuorumProcesses(directory, 1, is_combined=True, overrides=overrides) as node:
         node.stop(1)
         node.start(1)
         yield targets(node.client(1), node.controller(1))
@@ -86,7 +104,7 @@ def apache_node(
     directory: Path, release: str = RELEASE, overrides: Mapping[str, str] | None = None
 ) -> Iterator[Targets]:
     """Run a node of Apache Kafka; by default it makes snapshots of its metadata log at once."""
-    settings = _SNAPSHOTS if overrides is None else overrides
+    settings = SNAPSHOTS if overrides is None else overrides
     node = ApacheNode(directory, release=release, overrides=settings)
     node.format()
     node.start()
@@ -135,13 +153,18 @@ def judged(
     has_answers: bool = True,
     only_newest: bool = False,
     listener: Listener | None = None,
+    guarded: bool = False,
 ) -> list[Outcome]:
     """Run the rows of a profile, or some of them.
 
     `only_newest`: a case in its newest version. `listener`: those that ask a broker, or those that
-    ask a controller.
+    ask a controller. `guarded`: those that need an authorizer, else the others.
     """
-    cases = [each for each in all_cases() if listener in (None, each.listener)]
+    cases = [
+        each
+        for each in all_cases()
+        if listener in (None, each.listener) and is_guarded(each.name) is guarded
+    ]
     rows = rows_of(cases, read_profile(profile), only)
     if only_newest:
         rows = list({row.case.name: row for row in rows}.values())
@@ -151,7 +174,8 @@ def judged(
 
 def until_one_fails(node: Targets, only: Sequence[str] = ()) -> tuple[str, int]:
     """Run rows until some do not pass; return the first of those and how many rows it took."""
-    rows = rows_of(all_cases(), read_profile(PROFILE), only)
+    cases = [each for each in all_cases() if not is_guarded(each.name)]
+    rows = rows_of(cases, read_profile(PROFILE), only)
     answers = Answers.read(PROFILE)
     for start in range(0, len(rows), _AT_ONCE):
         outcomes = run_rows(rows[start : start + _AT_ONCE], dict(node), parallel=4, answers=answers)

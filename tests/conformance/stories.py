@@ -31,7 +31,7 @@ from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target
 from kraft_wire.conformance.verdict import Mismatch, NothingYet
 from kraft_wire.wire.header import RequestHeader
-from tests.conformance.judged_nodes import PROFILE, Targets
+from tests.conformance.judged_nodes import PROFILE, Targets, is_guarded
 
 __all__ = [
     "DRAWN",
@@ -169,6 +169,10 @@ class _Clocks:
     def monotonic(self) -> float:
         return self._read(time.monotonic)
 
+    def sleep(self, seconds: float) -> None:
+        if self._left is None:
+            time.sleep(seconds)
+
     def _read(self, clock: Callable[[], float]) -> float:
         if self._left is None:
             self._shown.append(clock())
@@ -270,11 +274,14 @@ def kept_rows(only: Sequence[str] = ()) -> list[Row]:
     return [row for rows in ends for row in rows]
 
 
-def record_stories(node: Targets, only: Sequence[str]) -> None:
-    """Record stories, all or some, and write the file; the others stay as they were."""
+def record_stories(open_node: Targets, guarded: Targets, only: Sequence[str]) -> None:
+    """Record stories, all or some, and write the file; the others stay as they were.
+
+    `guarded` is a node with an authorizer.
+    """
     kept = {each.row.name: each for each in kept_stories()} if only else {}
     for row in kept_rows(only):
-        kept[row.name] = told_in_time(row, node)
+        kept[row.name] = told_in_time(row, guarded if is_guarded(row.name) else open_node)
     order = [each.name for each in kept_rows()]
     lines = [json.dumps(_to_json(kept[name])) for name in order if name in kept]
     STORIES.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))

@@ -6,14 +6,23 @@ mutants sees which case runs a line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import pytest
 
 from kraft_wire.conformance.answers import Answers
 from kraft_wire.conformance.run import run_rows
 from kraft_wire.testing.cluster import Cluster
-from tests.conformance.judged_nodes import PROFILE, SETTINGS, Targets, not_passed, targets
+from tests.conformance.judged_nodes import (
+    GUARD,
+    PROFILE,
+    SETTINGS,
+    Targets,
+    is_guarded,
+    not_passed,
+    targets,
+)
 from tests.conformance.stories import case_modules, kept_rows
 
 ELSEWHERE = {
@@ -23,17 +32,33 @@ ELSEWHERE = {
 """Cases that such a node cannot pass."""
 
 
-@pytest.fixture(scope="module")
-def node() -> Iterator[Targets]:
+@contextmanager
+def running(more: Mapping[str, str]) -> Iterator[Targets]:
     """A node in its second life."""
-    with Cluster(configs={**SETTINGS, "group.min.session.timeout.ms": "6000"}) as cluster:
+    configs = {**SETTINGS, "group.min.session.timeout.ms": "6000", **more}
+    with Cluster(configs=configs) as cluster:
         cluster.stop_node(1)
         cluster.start_node(1)
         yield targets(cluster.bootstrap_servers, cluster.bootstrap_controllers)
 
 
+@pytest.fixture(scope="module")
+def open_node() -> Iterator[Targets]:
+    with running({}) as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def guarded_node() -> Iterator[Targets]:
+    """One with an authorizer."""
+    with running(GUARD) as node:
+        yield node
+
+
 @pytest.mark.parametrize("module", case_modules())
-def test_cases_pass(node: Targets, module: str) -> None:
+def test_cases_pass(request: pytest.FixtureRequest, module: str) -> None:
+    name = "guarded_node" if is_guarded(module) else "open_node"
+    node: Targets = request.getfixturevalue(name)
     rows = [each for each in kept_rows([module]) if each.case.name not in ELSEWHERE]
     answers = Answers.read(PROFILE)
     assert not_passed(run_rows(rows, dict(node), parallel=4, answers=answers)) == []

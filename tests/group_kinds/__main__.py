@@ -75,7 +75,7 @@ def main() -> int:
         f"{outcome.streams_commits} commits of streams members, {outcome.twice} read twice, "
         f"delivery counts {outcome.counts}, {outcome.jumps} of them jumped, "
         f"{outcome.late} late deliveries, {outcome.late_beginnings} late beginnings, "
-        f"commits refused {outcome.refused_commits}, "
+        f"commits refused {outcome.refused_commits}, {outcome.late_watermarks} late watermarks, "
         f"{len(outcome.wrong)} wrong, slowest round {outcome.slowest_round_s} s, "
         f"{time.monotonic() - began:.0f} s"
     )

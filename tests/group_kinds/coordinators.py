@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from tests.group_kinds.streams import StreamsGroups
 from tests.group_kinds.tools import wrong_in_tools
 from tests.group_kinds.turns import TakingTurns
 from tests.group_kinds.verdict import Place, Verdict
+from tests.mixed.controller import Controller
 from tests.share_groups import campaign as share_campaign
 from tests.share_groups.librdkafka import read_from_start
 from tests.waiting import until
@@ -40,6 +41,9 @@ PARTITIONS = 3
 PATIENCE_S = 240.0
 JOIN_PAUSE_S = 0.1
 """Between the groups that begin: three hundred clients at once have no processor time."""
+WATERMARK_S = 30.0
+"""Followers of a new leader report what they have within a second, unless they are dead."""
+WATERMARK_PAUSE_S = 0.5
 WRONG_MAX = 500
 """More than these end a campaign."""
 OFFSET_KINDS = ("classic", "consumer")
@@ -101,6 +105,8 @@ class Outcome:
     refused_commits: dict[str, int] = field(default_factory=dict)
     late_beginnings: int = 0
     """Positions that a member took so slowly that they are not judged."""
+    late_watermarks: int = 0
+    """Groups whose offsets a coordinator of Apache's showed late: see `Campaign._compare`."""
     slowest_round_s: float = 0.0
     wrong: list[str] = field(default_factory=list)
 
@@ -226,15 +232,50 @@ class Campaign:
         return {**self._verdict.confirmed(), **self._streams.confirmed()}
 
     def _compare(self, confirmed: Mapping[Place, int]) -> None:
-        """Ask for the committed offsets of all groups, by a client that is in none of them."""
+        """Compare the committed offsets of all groups with those that were confirmed.
+
+        A coordinator of 4.3.1 that has just begun shows what is below the high watermark that it
+        knows, which may be less than its predecessor has confirmed, and is asked again. Ours may
+        not do that.
+        """
+        found, of_apache = self._committed({group for group, _ in confirmed})
+
+        def behind() -> set[str]:
+            return {
+                group
+                for (group, partition), offset in confirmed.items()
+                if offset and group in of_apache and found.get((group, partition), -1) < offset
+            }
+
+        late = behind()
+        self.outcome.late_watermarks += len(late)
+        ends = time.monotonic() + WATERMARK_S
+        while (late := behind()) and time.monotonic() < ends:
+            time.sleep(WATERMARK_PAUSE_S)
+            found |= self._committed(late)[0]
+        self.outcome.asked += len(confirmed)
+        self._verdict.compare(confirmed, found)
+
+    def _committed(self, groups: Collection[str]) -> tuple[dict[Place, int], set[str]]:
+        """Ask for committed offsets, by a client that is in no group.
+
+        Return them, and the groups that a broker of Apache's coordinates.
+        """
         found: dict[Place, int] = {}
+        of_apache = set()
+        theirs = {
+            each.address
+            for each in self._cluster.brokers.values()
+            if isinstance(each, Controller) and not each.is_ours
+        }
         with ClusterClient(self._settings) as client:
-            for name in sorted({group for group, _ in confirmed}):
+            for name in sorted(groups):
                 with GroupCoordinator(client, name) as coordinator:
                     for key, offset in committed_offsets(coordinator, None).items():
                         found[name, key.partition] = offset
-        self.outcome.asked += len(confirmed)
-        self._verdict.compare(confirmed, found)
+                    if coordinator.address in theirs:
+                        of_apache.add(name)
+        return found, of_apache
 
     def _missing(self) -> list[str]:
         ends = {
