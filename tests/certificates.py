@@ -1,7 +1,8 @@
 """Certificates of an authority of its own, made by the `openssl` program: files in PEM form.
 
 A store is a key in PKCS#8 form with its chain, as Kafka reads it. Nothing here is ours but the
-names.
+names. The default client of Python 3.13 asks for the use of an authority's key, and for the name of
+the key that has signed.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Authority:
             *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
             *("-keyout", self._key, "-out", self.trusted, "-days", "30", "-subj", f"/CN={name}"),
             *("-addext", "basicConstraints=critical,CA:TRUE"),
+            *("-addext", "keyUsage=critical,keyCertSign,cRLSign"),
         )
 
     def signed(
@@ -75,7 +77,7 @@ class Authority:
         key, request = self._directory / f"{name}.key", self._directory / f"{name}.csr"
         chain, store = self._directory / f"{name}.crt", self._directory / f"{name}.pem"
         extensions = self._directory / f"{name}.ext"
-        extensions.write_text(f"subjectAltName={hosts}\n")
+        extensions.write_text(f"subjectAltName={hosts}\nauthorityKeyIdentifier=keyid\n")
         self._openssl(
             *("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
             *("-keyout", key, "-out", request, "-subj", subject or f"/CN={name}", "-utf8"),

@@ -35,9 +35,10 @@ def key_set_source(url: str, trust_store: Store | None = None) -> KeySetSource:
         return _File(Path(url2pathname(parts.path))).fetch
     context = None
     if parts.scheme == "https":
-        context = ssl.create_default_context()
-        if trust_store is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if trust_store is None:
+            context.load_default_certs()
+        else:
             load_trust(context, trust_store)
     return _Server(HttpServer(url, context)).fetch
 

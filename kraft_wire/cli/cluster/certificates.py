@@ -1,7 +1,9 @@
 """Certificates of a secured cluster: one authority, and one certificate for each node.
 
 By the package `cryptography` (extra `security`). The authority's key is
-not stored, so no other certificate can be made that the cluster trusts.
+not stored, so no other certificate can be made that the cluster trusts. The certificates have what
+clients ask for that follow RFC 5280 to the letter, as Python 3.13 does by default: the use of the
+authority's key, and which key has signed.
 """
 
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from kraft_wire.extras import install_command
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.x509 import Certificate, Name
+    from cryptography.x509 import Certificate, KeyUsage, Name
 
 __all__ = ["Certificates", "certificates_for", "check_can_certify"]
 
@@ -80,11 +82,34 @@ def _signed(
         .not_valid_before(now - _CLOCKS_DIFFER)
         .not_valid_after(now + _VALID)
         .add_extension(x509.BasicConstraints(ca=host is None, path_length=None), critical=True)
+        .add_extension(_key_usage(is_authority=host is None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()),
+            critical=False,
+        )
     )
     if host is not None:
         names = [x509.IPAddress(ip_address(host)), x509.DNSName("localhost")]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(authority_key, SHA256())
+
+
+def _key_usage(*, is_authority: bool) -> "KeyUsage":
+    """Return what a key is for: the authority's signs certificates, others sign handshakes."""
+    from cryptography.x509 import KeyUsage
+
+    return KeyUsage(
+        digital_signature=not is_authority,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _name(text: str) -> "Name":
