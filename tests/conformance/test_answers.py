@@ -1,5 +1,6 @@
 """What a release answered to every row: a field that no case looks at is judged by it."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -79,9 +80,9 @@ def test_answers_are_read_as_they_are_written(profile: str, tmp_path: Path) -> N
     assert len(found.rows) > 1500
     found.write(tmp_path / "answers")
     folder = Path(__file__).parents[2] / "kraft_wire" / "conformance" / "profiles"
-    assert (tmp_path / "answers").read_bytes() == (
-        folder / f"{profile}.answers.jsonl.gz"
-    ).read_bytes()
+    kept = (folder / f"{profile}.answers.jsonl.gz").read_bytes()
+    # Not the files: Python 3.12 on writes another header.
+    assert gzip.decompress((tmp_path / "answers").read_bytes()) == gzip.decompress(kept)
 
 
 def test_more_or_fewer_exchanges_than_recorded_are_not_compared(server: ServerProcess) -> None:
