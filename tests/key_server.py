@@ -1,4 +1,4 @@
-"""A server of key sets by HTTP, of every temper: Python's `http.server`.
+"""A server of key sets by HTTP, with good and bad answers: Python's `http.server`.
 
 Each path is answered in its own way, or all of them as one. What was asked for is kept.
 """
@@ -34,7 +34,7 @@ class KeyServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Answers)
         self.keys = keys
         self.asked: list[str] = []
-        self.temper = ""
+        self.answers_as = ""
         """The path that all requests are answered as; empty: each as its own."""
         self.scheme = "http" if context is None else "https"
         if context is not None:
@@ -53,7 +53,7 @@ class _Answers(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
         keys = self.server.keys
-        match self.server.temper or self.path:
+        match self.server.answers_as or self.path:
             case path if path.startswith("/keys"):
                 self._send(200, keys)
             case "/moved":

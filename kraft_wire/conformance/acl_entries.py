@@ -1,9 +1,8 @@
 """Entries of access lists for the cases about them: each case has a principal of its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.subject import Subject
@@ -39,6 +38,8 @@ __all__ = [
     "stored",
 ]
 
+F = TypeVar("F", DescribeAclsRequest, DeleteAclsFilter)
+
 ANY: Final = 1
 TOPIC, GROUP = 2, 3
 MATCH, LITERAL, PREFIXED = 2, 3, 4
@@ -70,8 +71,7 @@ class Entry(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """What entries must be like; by default all entries of a principal match."""
 
     principal: str | None
@@ -84,19 +84,14 @@ class Filter:
 
     def of_description(self) -> DescribeAclsRequest:
         """Return a request for the entries."""
-        return DescribeAclsRequest(
-            resource_type_filter=self.resource_type,
-            resource_name_filter=self.name,
-            pattern_type_filter=self.pattern_type,
-            principal_filter=self.principal,
-            host_filter=self.host,
-            operation=self.operation,
-            permission_type=self.permission,
-        )
+        return self._as(DescribeAclsRequest)
 
     def of_deletion(self) -> DeleteAclsFilter:
         """Return the filter as DeleteAcls has it."""
-        return DeleteAclsFilter(
+        return self._as(DeleteAclsFilter)
+
+    def _as(self, kind: Callable[..., F]) -> F:
+        return kind(
             resource_type_filter=self.resource_type,
             resource_name_filter=self.name,
             pattern_type_filter=self.pattern_type,
@@ -106,13 +101,9 @@ class Filter:
             permission_type=self.permission,
         )
 
-    def having(self, **fields: object) -> "Filter":
-        """Return the filter with other values."""
-        return replace(self, **fields)  # type: ignore[arg-type]  # fields by name
-
 
 def principal_of(broker: Subject) -> str:
-    """Return a principal that nobody is. Errors: NotSupported without an authorizer."""
+    """Return a new principal. Errors: NotSupported if the broker has no authorizer."""
     principal = f"User:{broker.name('principal')}"
     answer = broker.prepare(Filter(principal).of_description(), DescribeAclsResponse)
     if answer.error_code == ErrorCode.SECURITY_DISABLED:
@@ -167,8 +158,7 @@ def ends_connection(broker: Subject, request: Message, version: int) -> None:
     line = broker.connect()
     payload, _ = line.encoded(request, version)
     line.send_frame(payload)
-    frame = line.next_frame()
-    expect.true(frame is None, "a closed connection", f"a frame of {len(frame or b'')} bytes")
+    expect.closed(line)
 
 
 def remove_all(broker: Subject, principal: str) -> None:

@@ -4,12 +4,13 @@ import re
 from enum import IntEnum
 from typing import Final
 
+from kraft_wire.conformance.connection import Connection
 from kraft_wire.conformance.verdict import Difference, Mismatch
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["as_release", "at", "equal", "error", "internal_error", "one_of", "true"]
+__all__ = ["as_release", "at", "closed", "equal", "error", "internal_error", "one_of", "true"]
 
 _STEP: Final = re.compile(r"([a-z_0-9]+)|\[(\d+)\]")
 
@@ -37,6 +38,12 @@ def true(holds: bool, expected: str, seen: object, path: str = "") -> None:
     """Check any other condition, with the expectation in words and the value. Errors: Mismatch."""
     if not holds:
         raise Mismatch(expected, str(seen), path)
+
+
+def closed(connection: Connection) -> None:
+    """State that the broker closes a connection without another response; raises Mismatch."""
+    frame = connection.next_frame()
+    true(frame is None, "a closed connection", f"a frame of {len(frame or b'')} bytes")
 
 
 def internal_error(answer: Message, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Key sets as the host brings them: from a file that changes, and from servers of every temper.
+"""Key sets as the host brings them: from a file that changes, and from good and bad servers.
 
 The servers are those of `tests.key_server` and raw sockets; certificates are OpenSSL's.
 """

@@ -3,54 +3,27 @@
 from typing import Final
 
 from kraft_wire.conformance import expect
+from kraft_wire.conformance.acl_entries import ALLOW, LITERAL, READ, TOPIC, Entry, Filter
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.verdict import NotSupported
-from kraft_wire.wire.generated.create_acls import (
-    AclCreation,
-    CreateAclsRequest,
-    CreateAclsResponse,
-)
-from kraft_wire.wire.generated.delete_acls import (
-    DeleteAclsFilter,
-    DeleteAclsRequest,
-    DeleteAclsResponse,
-)
-from kraft_wire.wire.generated.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from kraft_wire.wire.generated.create_acls import CreateAclsRequest, CreateAclsResponse
+from kraft_wire.wire.generated.delete_acls import DeleteAclsRequest, DeleteAclsResponse
+from kraft_wire.wire.generated.describe_acls import DescribeAclsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 _SOURCE: Final = "org.apache.kafka.controller.AclControlManager"
-_TOPIC, _LITERAL, _READ, _ALLOW = 2, 3, 3, 3
+_PRINCIPAL: Final = "User:conformance"
 
 
-def _filter(name: str) -> DeleteAclsFilter:
-    return DeleteAclsFilter(
-        resource_type_filter=_TOPIC,
-        resource_name_filter=name,
-        pattern_type_filter=_LITERAL,
-        principal_filter=None,
-        host_filter=None,
-        operation=_READ,
-        permission_type=_ALLOW,
-    )
-
-
-def _description(name: str) -> DescribeAclsRequest:
-    return DescribeAclsRequest(
-        resource_type_filter=_TOPIC,
-        resource_name_filter=name,
-        pattern_type_filter=_LITERAL,
-        principal_filter=None,
-        host_filter=None,
-        operation=_READ,
-        permission_type=_ALLOW,
-    )
+def _filter(name: str) -> Filter:
+    return Filter(None, name, TOPIC, LITERAL, None, READ, ALLOW)
 
 
 def _needs_none(broker: Subject) -> str:
     """Return a topic's name, where the broker has no authorizer."""
     name = broker.name()
-    answer = broker.prepare(_description(name), DescribeAclsResponse)
+    answer = broker.prepare(_filter(name).of_description(), DescribeAclsResponse)
     if answer.error_code == ErrorCode.NONE:
         raise NotSupported("the broker has an authorizer")
     return name
@@ -62,7 +35,7 @@ def no_authorizer_to_ask(broker: Subject, version: int) -> None:
 
     Describe the ACLs of a topic.
     """
-    request = _description(_needs_none(broker))
+    request = _filter(_needs_none(broker)).of_description()
     answer = broker.ask(request, version, DescribeAclsResponse)
     expect.error(answer, "error_code", ErrorCode.SECURITY_DISABLED)
     expect.equal(answer, "resources", [])
@@ -74,15 +47,7 @@ def no_authorizer_to_create(broker: Subject, version: int) -> None:
 
     Create an ACL of a topic.
     """
-    creation = AclCreation(
-        resource_type=_TOPIC,
-        resource_name=_needs_none(broker),
-        resource_pattern_type=_LITERAL,
-        principal="User:conformance",
-        host="*",
-        operation=_READ,
-        permission_type=_ALLOW,
-    )
+    creation = Entry(_PRINCIPAL, _needs_none(broker)).creation()
     request = CreateAclsRequest(creations=[creation, creation])
     answer = broker.ask(request, version, CreateAclsResponse)
     for index in range(2):
@@ -95,7 +60,7 @@ def no_authorizer_to_delete(broker: Subject, version: int) -> None:
 
     Delete the ACLs of a topic.
     """
-    request = DeleteAclsRequest(filters=[_filter(_needs_none(broker))])
+    request = DeleteAclsRequest(filters=[_filter(_needs_none(broker)).of_deletion()])
     answer = broker.ask(request, version, DeleteAclsResponse)
     expect.error(answer, "filter_results[0].error_code", ErrorCode.SECURITY_DISABLED)
     expect.equal(answer, "filter_results[0].matching_acls", [])

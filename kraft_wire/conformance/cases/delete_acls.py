@@ -79,7 +79,7 @@ def several_filters(broker: Subject, version: int) -> None:
     group = usual._replace(resource_type=GROUP)
     with stored(broker, (usual, group)):
         of_all, of_none = Filter(usual.principal), Filter(principal_of(broker))
-        answer = _delete(broker, version, of_all.having(resource_type=GROUP), of_all, of_none)
+        answer = _delete(broker, version, of_all._replace(resource_type=GROUP), of_all, of_none)
         for index, wanted in enumerate(((group,), (usual, group), ())):
             _removed(answer, index, *wanted)
         described(broker, usual.principal, 0)
@@ -112,10 +112,10 @@ def unknown_codes(broker: Subject, version: int) -> None:
     with stored(broker, (usual,)):
         of_all = Filter(usual.principal)
         for unknown in (
-            of_all.having(resource_type=0),
-            of_all.having(pattern_type=0),
-            of_all.having(operation=0),
-            of_all.having(permission=0),
+            of_all._replace(resource_type=0),
+            of_all._replace(pattern_type=0),
+            of_all._replace(operation=0),
+            of_all._replace(permission=0),
         ):
             filters = [of_all.of_deletion(), unknown.of_deletion()]
             ends_connection(broker, DeleteAclsRequest(filters=filters), version)

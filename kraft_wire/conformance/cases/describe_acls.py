@@ -61,12 +61,12 @@ def each_field_of_a_filter(broker: Subject, version: int) -> None:
     with stored(broker, everything):
         of_all = Filter(principal)
         _shows(broker, version, of_all, *everything)
-        _shows(broker, version, of_all.having(name=other_name.name), other_name)
-        _shows(broker, version, of_all.having(resource_type=GROUP), group)
-        _shows(broker, version, of_all.having(pattern_type=PREFIXED), prefixed)
-        _shows(broker, version, of_all.having(host=_HOST), host)
-        _shows(broker, version, of_all.having(operation=WRITE), write)
-        _shows(broker, version, of_all.having(permission=DENY), denied)
+        _shows(broker, version, of_all._replace(name=other_name.name), other_name)
+        _shows(broker, version, of_all._replace(resource_type=GROUP), group)
+        _shows(broker, version, of_all._replace(pattern_type=PREFIXED), prefixed)
+        _shows(broker, version, of_all._replace(host=_HOST), host)
+        _shows(broker, version, of_all._replace(operation=WRITE), write)
+        _shows(broker, version, of_all._replace(permission=DENY), denied)
         exact = Filter(principal, name, TOPIC, LITERAL, "*", READ, ALLOW)
         _shows(broker, version, exact, usual)
 
@@ -85,10 +85,10 @@ def patterns_that_cover_a_name(broker: Subject, version: int) -> None:
     beginning = Entry(principal, name[:-1])
     with stored(broker, (literal, half, whole, longer, beginning)):
         of_name = Filter(principal, name, TOPIC)
-        _shows(broker, version, of_name.having(pattern_type=MATCH), literal, half, whole)
+        _shows(broker, version, of_name._replace(pattern_type=MATCH), literal, half, whole)
         _shows(broker, version, of_name, literal, whole)
-        _shows(broker, version, of_name.having(pattern_type=LITERAL), literal)
-        _shows(broker, version, of_name.having(pattern_type=PREFIXED), whole)
+        _shows(broker, version, of_name._replace(pattern_type=LITERAL), literal)
+        _shows(broker, version, of_name._replace(pattern_type=PREFIXED), whole)
 
 
 @case("DescribeAcls", _SOURCE)
@@ -112,9 +112,9 @@ def unknown_codes(broker: Subject, version: int) -> None:
     """
     of_all = Filter(principal_of(broker))
     for unknown in (
-        of_all.having(resource_type=0),
-        of_all.having(pattern_type=0),
-        of_all.having(operation=0),
-        of_all.having(permission=0),
+        of_all._replace(resource_type=0),
+        of_all._replace(pattern_type=0),
+        of_all._replace(operation=0),
+        of_all._replace(permission=0),
     ):
         ends_connection(broker, unknown.of_description(), version)

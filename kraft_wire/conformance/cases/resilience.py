@@ -61,8 +61,7 @@ def _closes(broker: Subject, sent: bytes) -> None:
     """State that bytes close their connection, and no other."""
     connection = broker.connect()
     connection.send(sent)
-    frame = connection.next_frame()
-    expect.true(frame is None, "a closed connection", f"a frame of {len(frame or b'')} bytes")
+    expect.closed(connection)
     _serves(broker)
 
 

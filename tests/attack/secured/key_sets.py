@@ -9,35 +9,35 @@ from tests.attack.secured.target import KEY_PATHS, SecuredTarget
 from tests.key_server import ELSEWHERE
 from tests.node.security.tokens import message, token
 
-TEMPERS = ("/slow", "/large", "/endless", "/to-a-file", "/to-the-link", "/moved")
+BAD_ANSWERS = ("/slow", "/large", "/endless", "/to-a-file", "/to-the-link", "/moved")
 _ENDED_S = 20.0
 """How long an exchange may take: 10 s for the whole of it, and what a busy machine adds."""
 _FLOOD_S = 5.0
 """Enough for five fetches of a node that would make one whenever it looks."""
 
 
-def tempers(target: SecuredTarget) -> str:
-    """S26: each is left in time and named; logins go on, by the keys that the node has."""
+def bad_answers(target: SecuredTarget) -> str:
+    """S26: the node ends each exchange in time, and logs why; clients still log in."""
     server = target.key_server
-    for temper in TEMPERS:
+    for path in BAD_ANSWERS:
         position = target.log_size()
-        server.temper = temper
+        server.answers_as = path
         try:
             if seen := _while_it_lasts(target, position):
-                return f"{temper}: {seen}"
+                return f"{path}: {seen}"
         finally:
-            server.temper = ""
+            server.answers_as = ""
         if not _logged(target, position, "key_set_fetched"):
-            return f"{temper}: the keys are not fetched again"
+            return f"{path}: the keys are not fetched again"
     return "a redirect was followed" if ELSEWHERE in server.asked else "refused"
 
 
 def _while_it_lasts(target: SecuredTarget, position: int) -> str:
-    """Log in until the node has left the server; return what was wrong."""
+    """Log in until the node has ended the exchange; return what was wrong."""
     deadline = time.monotonic() + _ENDED_S
     while "key_set_failed" not in target.log_since(position):
         if time.monotonic() > deadline:
-            return "it is not left"
+            return "the node does not end it"
         target.note_memory()
         if _bears("ann", "rsa", target) != "0":
             return "a token of a known key is refused"
@@ -59,7 +59,7 @@ def unknown_keys(target: SecuredTarget) -> str:
 
 
 def _bears(user: str, key_id: str, target: SecuredTarget, listener: str = "LOGIN") -> str:
-    """Log in by a token that a known key has signed, whatever it says of its key."""
+    """Log in with a token that names `key_id`; the key `rsa` has signed it."""
     now = round(time.time())
     shown = message(token({"sub": user, "iat": now, "exp": now + 600}, kid=key_id))
     with target.line(listener, target.trusting() if listener == "SECURE" else None) as line:

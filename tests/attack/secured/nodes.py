@@ -27,24 +27,27 @@ from tests.waiting import until
 
 _DESCRIBE = 8
 _HEARD_S = 15.0
-_MADE_ANEW = {"tokenId", "hmac", "issueTimestampMs", "expiryTimestampMs", "maxTimestampMs"}
-"""What differs between two tokens that were asked for one after the other."""
+_OF_ONE_TOKEN = {"tokenId", "hmac", "issueTimestampMs", "expiryTimestampMs", "maxTimestampMs"}
+"""Fields that differ between two tokens."""
 
 
 # -- a false peer ----------------------------------------------------------------------------------
 
 
 def false_controller(target: SecuredTarget) -> str:
-    """S12: a certificate for another host; a node that does not check that speaks to its owner."""
+    """S12: a broker sends nothing to a controller with a certificate for another host.
+
+    It does where the check is turned off.
+    """
     with _folder(target) as folder:
         authority = Authority(folder / "authority")
         settings = shared("SSL", authority, "far", hosts="DNS:far.example")
         heard, log = _in_place_of_the_controller(folder / "checked", settings)
         if heard or "IP address mismatch" not in log:
-            return "it is spoken to" if heard else "the log does not say why"
+            return "the broker sends a request" if heard else "the log does not say why"
         settings["ssl.endpoint.identification.algorithm"] = ""
         heard, _ = _in_place_of_the_controller(folder / "unchecked", settings)
-    return "refused" if heard else "without the check it is not spoken to either"
+    return "refused" if heard else "the broker sends nothing without the check either"
 
 
 def _in_place_of_the_controller(directory: Path, settings: dict[str, str]) -> tuple[bytes, str]:
@@ -126,7 +129,7 @@ def _lasting(shown: Any) -> Any:
     if isinstance(shown, list):
         return [_lasting(each) for each in shown]
     if isinstance(shown, dict):
-        return {key: _lasting(value) for key, value in shown.items() if key not in _MADE_ANEW}
+        return {key: _lasting(value) for key, value in shown.items() if key not in _OF_ONE_TOKEN}
     return shown
 
 

@@ -55,8 +55,8 @@ SECURED_ATTACKS: tuple[Attack, ...] = (
     Attack(
         "S25b", "a mebibyte of token", logins.long_token, _CLOSE, "frame_too_large_before_login"
     ),
-    Attack("S26a", "servers of keys", key_sets.tempers, ("refused",), "key_set_failed"),
-    Attack("S26b", "keys that nobody has", key_sets.unknown_keys, _FAILED),
+    Attack("S26a", "bad key servers", key_sets.bad_answers, ("refused",), "key_set_failed"),
+    Attack("S26b", "unknown keys", key_sets.unknown_keys, _FAILED),
     Attack("S27a", "another user at once", logins.another_user, _FAILED),
     Attack("S27b", "another mechanism at once", logins.another_mechanism, _CLOSE),
     Attack("S27c", "behind the session's end", logins.after_the_end, _CLOSE, "session_expired"),

@@ -138,7 +138,7 @@ class ConfluentAdapter(AdminAdapter):
         try:
             found = self._admin.list_topics(timeout=OPERATION_SECONDS).brokers
         finally:
-            self._admin.poll(0)  # serves what the client says of errors
+            self._admin.poll(0)  # runs the error callback
         return [f"{broker.host}:{broker.port}" for broker in found.values()]
 
     def partitions(self, topic: str) -> int | None:

@@ -57,14 +57,14 @@ heard: list[str] = []
 
 
 def hear(error: object) -> None:
-    """Keep what a client says of an error, once for all times at which it says so."""
+    """Keep the text of an error that a client reports, each text once."""
     text = _NUMBER.sub("N", str(error))
     if text not in heard:
         heard.append(text)
 
 
 def told_by(text: str) -> str:
-    """Return what a program says of its failure; lines about a login are kept beside it."""
+    """Return the last error of a program; with a login, keep the other lines in `heard`."""
     if _GIVEN is None:
         return text[-300:]
     lines = text.splitlines()
