@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 import socket
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from tests.apache.jars import RELEASE
+from tests.apache.java_process import Outcome
 from tests.apache.tools import run_tool
 from tests.mixed.controller import OURS
 from tests.mixed.log_bytes import PARTITION
@@ -22,6 +25,8 @@ from tests.mixed.steps import Steps, judge, loaded, snapshots, until_changes
 APACHE = RELEASE
 SOME = 60
 TREE_TRIES = 5
+SHELL_TRIES = 6
+SHELL_SECONDS_MAX = 20
 QUICK_SNAPSHOTS = {"metadata.log.max.snapshot.interval.ms": "4000"}
 QUESTIONS = (
     ("kafka-metadata-quorum", "describe", "--status"),
@@ -153,10 +158,24 @@ def _payloads(lines: list[str]) -> list[str]:
 
 def _tree(snapshot: Path) -> list[str]:
     """What the shell shows of a snapshot from its root on."""
-    found = run_tool("kafka-metadata-shell", ["--snapshot", str(snapshot), "find", "/"])
-    assert found.exit_code == 0, found.text
+    found = _asked_shell(snapshot, "find", "/")
     paths = [line for line in found.stdout.splitlines() if line.startswith("/")]
     shown = [*sorted(path for path in paths if "provenance" not in path and "local" not in path)]
     levels = "/image/features/metadataVersion"
-    cat = run_tool("kafka-metadata-shell", ["--snapshot", str(snapshot), "cat", levels])
+    cat = _asked_shell(snapshot, "cat", levels)
     return [*shown, *cat.stdout.splitlines()]
+
+
+def _asked_shell(snapshot: Path, *command: str) -> Outcome:
+    """Run a command of the shell; it is killed and started again where it waits for ever.
+
+    The shell waits for the loader's first publication through `maybePublishMetadata`. There is none
+    if the loader has taken the last batch before the reader of the file names its high watermark.
+    """
+    for _ in range(SHELL_TRIES):
+        with suppress(subprocess.TimeoutExpired):
+            arguments = ["--snapshot", str(snapshot), *command]
+            done = run_tool("kafka-metadata-shell", arguments, timeout_s=SHELL_SECONDS_MAX)
+            assert done.exit_code == 0, done.text
+            return done
+    raise AssertionError(f"the shell hung {SHELL_TRIES} times on {snapshot}")
