@@ -75,6 +75,7 @@ class OfflineLog:
         batches: Sequence[RecordBatch],
         now_ms: int,
         wall_ms: int,
+        gap_epochs: Sequence[OffsetAndEpoch] = (),
     ) -> None:
         """Raise, as for all that follows: there is nothing to do it with."""
         self._refuse()

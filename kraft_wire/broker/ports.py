@@ -280,8 +280,12 @@ class PartitionLog(Protocol):
         batches: Sequence[RecordBatch],
         now_ms: int,
         wall_ms: int,
+        gap_epochs: Sequence[OffsetAndEpoch] = (),
     ) -> None:
-        """Append validated batches with assigned offsets. Errors: StorageError, DiskFull."""
+        """Append validated batches with assigned offsets. Errors: StorageError, DiskFull.
+
+        `gap_epochs`: where epochs began in the gap before them, oldest first.
+        """
         ...
 
     def read(

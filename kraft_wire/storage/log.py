@@ -14,7 +14,7 @@ storage, and validation of clients' batches, which the broker does.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kraft_wire.frozen import maker
 from kraft_wire.model import (
@@ -28,11 +28,12 @@ from kraft_wire.model import (
     Uuid,
 )
 from kraft_wire.storage.directory.partition_metadata import write_topic_id
-from kraft_wire.storage.files import Buffer, File, FileSystem
+from kraft_wire.storage.files import Buffer, FileSystem
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_read import LogRead, OffsetOutOfRange
+from kraft_wire.storage.pending_flush import PendingFlush
 from kraft_wire.storage.producers.producer_state import ProducerStates
 from kraft_wire.storage.producers.snapshots import load_producers, remove_snapshots, take_snapshot
 from kraft_wire.storage.segment import Segment
@@ -40,27 +41,7 @@ from kraft_wire.storage.space import DiskSpace
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.records.record_batch import RecordBatch
 
-__all__ = ["FIELDS", "Log", "PendingFlush"]
-
-
-class PendingFlush(NamedTuple):
-    """A flush that another thread can run: it has files, but no part of the log."""
-
-    end_offset: Offset
-    cuts_count: int
-    directory_changes: int
-    files: Sequence[File]
-    segments: Sequence[tuple[Segment, int]]  # with the size that is covered
-    sync_directory: Callable[[], None] | None
-
-    def run(self) -> None:
-        """Make it durable; FsyncFailed stops the process."""
-        assert self.end_offset >= 0, self.end_offset
-        for file in self.files:
-            file.fsync()
-        if self.sync_directory is not None:
-            self.sync_directory()
-
+__all__ = ["FIELDS", "Log"]
 
 _NOTHING = b""
 _new_read = maker(LogRead)
@@ -150,12 +131,18 @@ class Log:
     # -- appending -------------------------------------------------------------------------------
 
     def append(
-        self, data: Buffer, batches: Sequence[RecordBatch], now_ms: int, wall_ms: int
+        self,
+        data: Buffer,
+        batches: Sequence[RecordBatch],
+        now_ms: int,
+        wall_ms: int,
+        gap_epochs: Sequence[OffsetAndEpoch] = (),
     ) -> None:
         """Append validated batches with their offsets and epoch already in `data`.
 
-        `data` is exactly `batches`, whose fields equal the bytes. Rolls first when due. Errors:
-        DiskFull and StorageError, with an unchanged log.
+        `data` is exactly `batches`, whose fields equal the bytes. `gap_epochs` began in the gap
+        before them, oldest first; the last is that of the first batch. Rolls first when due.
+        Errors: DiskFull and StorageError, with an unchanged log.
         """
         if self._space.is_full:
             raise DiskFull("append", self.directory, "too little space is left")
@@ -172,7 +159,7 @@ class Log:
         if epochs.is_unsaved:
             epochs.save(durable=False)
         if last.partition_leader_epoch != epochs.latest:
-            self._append_in_new_epochs(data, batches)
+            self._append_in_new_epochs(data, batches, gap_epochs)
         else:
             self._active.append(data, batches)
         for batch in batches:
@@ -184,7 +171,9 @@ class Log:
         if self.first_unflushed_ms is None:
             self.first_unflushed_ms = now_ms
 
-    def _append_in_new_epochs(self, data: Buffer, batches: Sequence[RecordBatch]) -> None:
+    def _append_in_new_epochs(
+        self, data: Buffer, batches: Sequence[RecordBatch], gap_epochs: Sequence[OffsetAndEpoch]
+    ) -> None:
         """Note the starts of new leader epochs, then write; undo both if the write fails.
 
         A replica with an epoch beyond its log could win an election although it lacks that
@@ -193,6 +182,9 @@ class Log:
         assert batches, self.directory
         before = self.epochs.entries
         try:
+            for start, epoch in gap_epochs:
+                assert self.log_end_offset <= start <= batches[0].base_offset, gap_epochs
+                self.epochs.assign(epoch, start)
             for batch in batches:
                 epoch = LeaderEpoch(batch.partition_leader_epoch)
                 self.epochs.assign(epoch, Offset(batch.base_offset))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -52,13 +53,13 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 class TwoBrokers:
     """A combined node of ours and a broker of Apache's on it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, overrides: Mapping[str, str] = QUICK) -> None:
         (directory / "ours").mkdir()
         self.quorum = QuorumProcesses(
             directory / "ours",
             1,
             is_combined=True,
-            overrides=QUICK,
+            overrides=overrides,
             format_options=["--feature", "transaction.version=0"],
         )
         self.apache = ApacheBroker(
@@ -66,8 +67,19 @@ class TwoBrokers:
             APACHE,
             cluster_id=self.quorum.cluster_id,
             voters=f"1@{self.quorum.controller(OURS)}",
-            overrides={**QUICK, "num.partitions": "1"},
+            overrides={**overrides, "num.partitions": "1"},
         )
+
+    @contextmanager
+    def running(self) -> Iterator[TwoBrokers]:
+        """Start both; the end is that of the with block."""
+        with self.quorum:
+            self.apache.format()
+            self.apache.start()
+            try:
+                yield self
+            finally:
+                self.apache.kill()
 
     def create(self, topic: str, replicas: list[int], partitions: int = 1, **configs: str) -> None:
         """Create a topic whose partitions all have these replicas, the leader first."""
@@ -151,14 +163,8 @@ class TwoBrokers:
 
 @pytest.fixture
 def brokers(tmp_path: Path) -> Iterator[TwoBrokers]:
-    both = TwoBrokers(tmp_path)
-    with both.quorum:
-        both.apache.format()
-        both.apache.start()
-        try:
-            yield both
-        finally:
-            both.apache.kill()
+    with TwoBrokers(tmp_path).running() as both:
+        yield both
 
 
 def send(producer: Producer, topic: str, values: list[str], partition: int = 0) -> None:

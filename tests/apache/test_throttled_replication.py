@@ -43,14 +43,8 @@ TOPICS = count()
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoBrokers]:
     folder: Path = tmp_path_factory.mktemp("brokers")
-    both = TwoBrokers(folder)
-    with both.quorum:
-        both.apache.format()
-        both.apache.start()
-        try:
-            yield both
-        finally:
-            both.apache.kill()
+    with TwoBrokers(folder).running() as both:
+        yield both
 
 
 def seconds_to_catch_up(brokers: TwoBrokers, role: str, leader: int, follower: int) -> float:

@@ -151,7 +151,12 @@ def _machine(node_id: int) -> Any:
         offline=False,
         is_leader=node_id == 11,
         leader_epoch=0,
-        log=SimpleNamespace(log_end_offset=0, high_watermark=0, log_start_offset=0),
+        log=SimpleNamespace(
+            log_end_offset=0,
+            high_watermark=0,
+            log_start_offset=0,
+            epochs=SimpleNamespace(entries=[]),
+        ),
     )
     unknown = SimpleNamespace(get=lambda session_id: None)
     sessions = SimpleNamespace(sessions_count=0, _shard_of=lambda session_id: unknown)
@@ -425,6 +430,15 @@ def unclean_and_a_follower_has_other_bytes(stage: Stage) -> None:
     stage.has(12, high_watermark=2)
 
 
+def an_epoch_begins_later_at_a_follower(stage: Stage) -> None:
+    for number, start in ((11, 1), (12, 2)):
+        stage.partition(number).log.epochs.entries = [(0, 0), (1, start)]
+        stage.partition(number).leader_epoch = 1
+    stage.truth.leaders[1] = 11
+    stage.has(11, batch(0))
+    stage.has(12, batch(0))
+
+
 def replicas_go_before_the_others_are_in_sync(stage: Stage) -> None:
     stage.truth.isr = (11, 12)
     stage.decided(PartitionChangeRecord(topic_id=TOPIC_ID, partition_id=0, replicas=[12, 13]))
@@ -479,6 +493,7 @@ PLANTED: list[tuple[str, Callable[[Stage], None]]] = [
     ("S08 NoTruncateBelowHighWatermark", unclean_and_a_follower_cuts_what_is_kept),
     ("S09 CommittedIsForever", other_bytes_are_committed),
     ("S09 CommittedIsForever", unclean_and_a_follower_has_other_bytes),
+    ("S78 EpochsBeginAlike", an_epoch_begins_later_at_a_follower),
     ("S10 AckedIsCommitted", acknowledged_and_lost),
     ("S10 AckedIsCommitted", acknowledged_and_other),
     ("S10 AckedIsCommitted", gone_again),

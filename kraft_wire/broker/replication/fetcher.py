@@ -10,8 +10,9 @@ which counts them as safe.
 Throttled partitions that are out of sync are out of the session while the throttle is exceeded
 (KIP-73).
 
-Not here: links and addresses (`node/replica_links`), the changes of a log (`following`), and
-several fetchers for one leader (`num.replica.fetchers`).
+Not here: links and addresses (`node/replica_links`), the changes of a log (`following`), questions
+that no fetch answers (`leader_questions`), and several fetchers for one leader
+(`num.replica.fetchers`).
 """
 
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from kraft_wire.broker.fetching.fetch_session import records_size_bytes
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.replication.fetch_session_handler import FetchSessionHandler, PartitionKey
 from kraft_wire.broker.replication.following import FollowedPartition, Next
+from kraft_wire.broker.replication.leader_questions import LeaderQuestions
 from kraft_wire.broker.replication.throttle import ReplicationThrottle
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import ReportEvent
@@ -32,18 +34,10 @@ from kraft_wire.wire.generated.fetch import (
     PartitionData,
     ReplicaState,
 )
-from kraft_wire.wire.generated.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
 from kraft_wire.wire.message import Message
 
 __all__ = ["Fetcher"]
 
-_LATEST: Final = -1
-_EARLIEST: Final = -2
 _LOOK_EVERY_MS: Final = 1_000
 """How often log starts that our own retention moved are reported to the leader."""
 _BACKOFF_MS_MIN: Final = 20
@@ -83,15 +77,13 @@ class Fetcher:
         self._report = report
         self._order_flush = order_flush
         self._session = FetchSessionHandler()
-        self._asked: FetchRequest | ListOffsetsRequest | None = None
+        self._asked: Message | None = None
         self._resting: dict[PartitionKey, int] = {}
         """Until when, the soonest first: all rest equally long."""
         self._throttled: dict[PartitionKey, None] = {}
         """Partitions that are left out while the throttle is exceeded."""
         self._look_at_throttle_ms = 0
-        self._locating: dict[PartitionKey, int] = {}
-        """The timestamp of the offset request: the leader's end or start."""
-        self._asked_places: dict[tuple[str, int], FollowedPartition] = {}
+        self._questions = LeaderQuestions(replica_id)
         self._unflushed: list[FollowedPartition] = []
         self._rests_until_ms = 0
         self._look_at_ms = 0
@@ -115,7 +107,7 @@ class Fetcher:
             self._session.drop(key)
             self._resting.pop(key, None)
             self._throttled.pop(key, None)
-            self._locating.pop(key, None)
+            self._questions.drop(key)
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -124,8 +116,8 @@ class Fetcher:
         if self._asked is not None or now_ms < self._rests_until_ms or self._must_flush():
             return None
         self._wake(now_ms)
-        if self._locating:
-            self._asked = self._offsets_request()
+        if self._questions:
+            self._asked = self._questions.request()
             return self._asked
         self._look_at_log_starts(now_ms)
         settings = self._settings()
@@ -149,7 +141,7 @@ class Fetcher:
         """Return when `request` has something to send; None while an answer or a flush is due."""
         if self._asked is not None or self._unflushed:
             return None
-        if self._locating or not self._session.is_idle:
+        if self._questions or not self._session.is_idle:
             return self._rests_until_ms
         waits = list(islice(self._resting.values(), 1))
         if self._throttled:
@@ -166,7 +158,7 @@ class Fetcher:
         if not is_exceeded:
             return
         for key, followed in self.followed.items():
-            may_wait = key not in self._resting and key not in self._locating
+            may_wait = key not in self._resting and key not in self._questions
             if may_wait and not followed.is_in_sync and _is_throttled(throttle, followed):
                 self._session.drop(key)
                 self._throttled[key] = None
@@ -206,27 +198,10 @@ class Fetcher:
         self._look_at_ms = now_ms + _LOOK_EVERY_MS
         for key, sent in self._session.session_partitions.items():
             followed = self.followed.get(key)
-            if followed is None or key in self._resting or key in self._locating:
+            if followed is None or key in self._resting or key in self._questions:
                 continue
             if followed.partition.log.log_start_offset != sent.log_start_offset:
                 self._go_on(followed, Next.FETCH, now_ms)
-
-    def _offsets_request(self) -> ListOffsetsRequest:
-        """Ask for the end of each log, and for its start where the end did not help."""
-        self._asked_places = {}
-        topics: dict[str, ListOffsetsTopic] = {}
-        for key, timestamp in self._locating.items():
-            followed = self.followed[key]
-            name = followed.partition.topic
-            self._asked_places[name, followed.partition.partition] = followed
-            topics.setdefault(name, ListOffsetsTopic(name=name)).partitions.append(
-                ListOffsetsPartition(
-                    partition_index=followed.partition.partition,
-                    current_leader_epoch=followed.leader_epoch,
-                    timestamp=timestamp,
-                )
-            )
-        return ListOffsetsRequest(replica_id=self._replica_id, topics=list(topics.values()))
 
     # -- answers ---------------------------------------------------------------------------------
 
@@ -242,10 +217,10 @@ class Fetcher:
         if isinstance(asked, FetchRequest):
             assert isinstance(response, FetchResponse), response
             self._take_fetch(response, now_ms, wall_ms)
-        else:
-            assert isinstance(asked, ListOffsetsRequest), "a response without a request"
-            assert isinstance(response, ListOffsetsResponse), response
-            self._take_offsets(response, now_ms)
+            return
+        assert asked is not None, "a response without a request"
+        for followed, step in self._questions.take(response):
+            self._go_on(followed, step, now_ms)
 
     def _take_fetch(self, response: FetchResponse, now_ms: int, wall_ms: int) -> None:
         problem = self._session.take(response)
@@ -285,47 +260,24 @@ class Fetcher:
             throttle.record(records_size_bytes(data), now_ms)
         self._go_on(followed, step, now_ms)
 
-    def _take_offsets(self, response: ListOffsetsResponse, now_ms: int) -> None:
-        """Take the ends or starts of the leader's logs; partitions without an answer pause."""
-        places, self._asked_places = self._asked_places, {}
-        for topic in response.topics:
-            for data in topic.partitions:
-                followed = places.pop((topic.name, data.partition_index), None)
-                if followed is None or self.followed.get(followed.key) is not followed:
-                    continue
-                timestamp = self._locating.pop(followed.key)
-                if data.error_code != ErrorCode.NONE:
-                    step = Next.REST
-                elif timestamp == _LATEST:
-                    step = followed.located_end(data.offset)
-                else:
-                    step = followed.located_start(data.offset)
-                self._go_on(followed, step, now_ms, _EARLIEST)
-        for followed in places.values():
-            if self.followed.get(followed.key) is followed:
-                self._go_on(followed, Next.REST, now_ms)
-
-    def _go_on(
-        self, followed: FollowedPartition, step: Next, now_ms: int, timestamp: int = _LATEST
-    ) -> None:
+    def _go_on(self, followed: FollowedPartition, step: Next, now_ms: int) -> None:
         """Carry out a partition's next step, unless it is not followed any more."""
         key, settings = followed.key, self._settings()
         if self.followed.get(key) is not followed:
             return
         self._resting.pop(key, None)
         self._throttled.pop(key, None)
-        self._locating.pop(key, None)
+        self._questions.drop(key)
         if step is Next.FETCH:
             self._session.want(key, followed.position(settings.replica_fetch_max_bytes))
             return
         self._session.drop(key)
         if step is Next.REST:
             self._resting[key] = now_ms + settings.replica_fetch_backoff_ms
-        elif step is Next.LOCATE:
-            self._locating[key] = timestamp
-        else:
-            assert step is Next.STOP, step
+        elif step is Next.STOP:
             del self.followed[key]
+        else:
+            self._questions.ask(followed, step)
 
     def _rest(self, now_ms: int) -> None:
         backoff_ms = max(_BACKOFF_MS_MIN, self._settings().replica_fetch_backoff_ms)

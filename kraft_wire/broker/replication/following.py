@@ -16,6 +16,7 @@ from typing import Final
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.replication.fetch_session_handler import FetchPosition, PartitionKey
+from kraft_wire.broker.replication.gap_epochs import GapEpochs, count_before_gap
 from kraft_wire.broker.replication.replicated_records import RefusedRecords, batches_to_append
 from kraft_wire.frozen import frozen
 from kraft_wire.model import (
@@ -46,6 +47,8 @@ class FollowerEnvironment:
     """Record in the log store, durably, that a log will have gaps. Errors: StorageError."""
     grew: Callable[[Partition], None]
     """Wake the readers of this replica: its high watermark has grown (KIP-392)."""
+    asks_for_epochs: bool = True
+    """Whether the leader is asked where epochs began whose first batches it has removed."""
 
 
 class Next(Enum):
@@ -53,7 +56,9 @@ class Next(Enum):
 
     FETCH = "fetch from where the log ends"
     REST = "wait a moment, then fetch"
-    LOCATE = "ask where the leader's log begins and ends"
+    LOCATE_END = "ask where the leader's log ends"
+    LOCATE_START = "ask where the leader's log begins"
+    TRACE = "ask where `asked_epoch` ended"
     STOP = "nothing: the partition is offline"
 
 
@@ -63,6 +68,7 @@ class FollowedPartition:
     __slots__ = (
         "_env",
         "_expects_gaps",
+        "_gap",
         "_leader_end",
         "is_in_sync",
         "key",
@@ -83,6 +89,8 @@ class FollowedPartition:
         self._leader_end = -1
         self._expects_gaps = False
         """Whether the log store knows that the log has gaps."""
+        self._gap: GapEpochs | None = None
+        """The gap behind our log's end in which epochs began."""
 
     def begin(self) -> Next:
         """Prepare the log for fetching: without epochs, truncate to the committed records.
@@ -135,7 +143,7 @@ class FollowedPartition:
                     return self._guarded(lambda: self._diverged(diverging, data))
                 return self._guarded(lambda: self._append(data, now_ms, wall_ms))
             case ErrorCode.OFFSET_OUT_OF_RANGE:
-                return Next.LOCATE
+                return Next.LOCATE_END
             case _:
                 return Next.REST
 
@@ -143,13 +151,13 @@ class FollowedPartition:
         """Take the end of the leader's log, which did not have the offset that ours ends at.
 
         A shorter log than ours is the committed one, after an unclean election. Of a longer one the
-        start is wanted next: LOCATE.
+        start is wanted next.
         """
         self._leader_end = leader_end
         if leader_end < 0:
             return Next.REST
         if leader_end >= self.partition.log.log_end_offset:
-            return Next.LOCATE
+            return Next.LOCATE_START
         return self._guarded(lambda: self._truncate(Offset(leader_end)))
 
     def located_start(self, leader_start: int) -> Next:
@@ -158,6 +166,18 @@ class FollowedPartition:
         if not log.log_end_offset < leader_start <= self._leader_end:
             return Next.REST  # there after all, or of a log that ends before it begins
         return self._guarded(lambda: self._restart_at(Offset(leader_start)))
+
+    @property
+    def asked_epoch(self) -> LeaderEpoch:
+        """The epoch whose end is asked for after TRACE."""
+        assert self._gap is not None, self.partition.topic_partition
+        return self._gap.asked_epoch
+
+    def traced(self, epoch: int, end_offset: int) -> Next:
+        """Take the leader's largest epoch up to `asked_epoch`, and its end; -1 if it has none."""
+        assert self._gap is not None, self.partition.topic_partition
+        self._gap.take(epoch, end_offset)
+        return Next.FETCH if self._gap.is_known else Next.TRACE
 
     def _guarded(self, step: Callable[[], Next]) -> Next:
         """Take a step that touches the disk or trusts the leader."""
@@ -181,18 +201,18 @@ class FollowedPartition:
 
     def _append(self, data: PartitionData, now_ms: int, wall_ms: int) -> Next:
         """Append the valid records, then follow the leader's bounds."""
-        records = data.records
+        records, next_step = data.records, Next.FETCH
         assert not isinstance(records, FileSlice), "an answer that came over a link is bytes"
         has_records = records is not None and len(records) > 0
         if records is not None and has_records:
             batches = self._batches(memoryview(records))
             if not batches:
                 return Next.REST  # only of epochs that this leader did not have
-            self._write(batches, now_ms, wall_ms)
+            next_step = self._append_up_to_gap(batches, now_ms, wall_ms)
         if has_records or self.is_in_sync is None:
             self.is_in_sync = data.high_watermark <= self.partition.log.log_end_offset
         self._take_bounds(data)
-        return Next.FETCH
+        return next_step
 
     def _take_bounds(self, data: PartitionData) -> None:
         """Follow the leader's high watermark and log start, within our log's bounds."""
@@ -226,6 +246,36 @@ class FollowedPartition:
             log.truncate_fully_and_start_at(first)
         return batches
 
+    def _append_up_to_gap(self, batches: list[RecordBatch], now_ms: int, wall_ms: int) -> Next:
+        """Append batches up to a gap in which epochs began; the leader is asked for these first."""
+        log, gap = self.partition.log, self._gap
+        latest = log.epochs.latest
+        end, epoch = log.log_end_offset, _NO_EPOCH if latest is None else latest
+        if gap is not None and gap.is_before(end, batches[0]):
+            self._expect_gaps()
+            log.append(batches[0].view, batches[:1], now_ms, wall_ms, gap.begins)
+            end, epoch = log.log_end_offset, gap.epoch
+            batches = batches[1:]
+        self._gap = None
+        if not batches:
+            return Next.FETCH
+        count = len(batches)
+        if self._env.asks_for_epochs:
+            count = count_before_gap(batches, end, epoch)
+        if count > 0:
+            self._write(batches[:count], now_ms, wall_ms)
+        if count == len(batches):
+            return Next.FETCH
+        before = epoch if count == 0 else batches[count - 1].partition_leader_epoch
+        self._gap = GapEpochs(log.log_end_offset, before, batches[count])
+        return Next.TRACE
+
+    def _expect_gaps(self) -> None:
+        """Record that gaps are valid: at a recovery the topic may have another policy."""
+        if not self._expects_gaps:
+            self._env.expect_gaps(self.partition.topic_partition)
+            self._expects_gaps = True
+
     def _write(self, batches: list[RecordBatch], now_ms: int, wall_ms: int) -> None:
         """Append batches as they are, all at once where they fit into a segment."""
         log = self.partition.log
@@ -236,9 +286,7 @@ class FollowedPartition:
                 batches, [expected, *(each.next_offset for each in batches)], strict=False
             )
         ):
-            # Recovery must not call them damage when the topic is not compacted any more.
-            self._env.expect_gaps(self.partition.topic_partition)
-            self._expects_gaps = True
+            self._expect_gaps()
         size_bytes = sum(batch.size_bytes for batch in batches)
         span = batches[-1].next_offset - batches[0].base_offset
         if size_bytes <= log.config.segment_bytes and span <= _SPAN_MAX:

@@ -65,9 +65,9 @@ class ReplicaCopy:
         is_readable = answer.diverging_epoch is None and answer.error_code == ErrorCode.NONE
         records = answer.records = _bytes_from(log, asked) if is_readable else b""
         following = followed.fetched(asked, answer, now_ms, wall_ms)
-        if following is Next.LOCATE:
+        if following is Next.LOCATE_END:
             following = followed.located_end(log.log_end_offset)
-        if following is Next.LOCATE:
+        if following is Next.LOCATE_START:
             followed.located_start(log.log_start_offset)
         self._unflushed_bytes += len(records)
         if before == (copy.log_start_offset, copy.log_end_offset, copy.epochs.latest):
@@ -95,7 +95,10 @@ class ReplicaCopy:
         if self._followed is None or self._followed.leader_epoch != epoch:
             self.copy.leader_epoch = epoch
             env = FollowerEnvironment(
-                report=_no_report, expect_gaps=lambda _: None, grew=lambda _: None
+                report=_no_report,
+                expect_gaps=lambda _: None,
+                grew=lambda _: None,
+                asks_for_epochs=False,  # at its end the copy takes the replica's own
             )
             self._followed = FollowedPartition(self.copy, env)
         return self._followed

@@ -12,7 +12,8 @@ from kraft_wire.frozen import frozen
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.node.outputs import FlushLogs
 from kraft_wire.storage.files import MissingFile
-from kraft_wire.storage.log import Log, PendingFlush
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.pending_flush import PendingFlush
 
 __all__ = ["Flushing"]
 

@@ -38,7 +38,7 @@ from kraft_wire.raft.events import (
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.directory.quorum_state import write_quorum_state
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.log import PendingFlush
+from kraft_wire.storage.pending_flush import PendingFlush
 from kraft_wire.storage.snapshots.metadata_snapshot import CorruptMetadataSnapshot
 from kraft_wire.wire.message import Message
 

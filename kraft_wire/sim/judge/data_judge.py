@@ -16,6 +16,7 @@ from typing import Final, cast
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.sim.judge.coordinator_replay import CoordinatorReplayJudge
+from kraft_wire.sim.judge.epoch_starts import EpochStarts
 from kraft_wire.sim.judge.group_epochs import GroupEpochs
 from kraft_wire.sim.judge.group_memory import judge_group_memory
 from kraft_wire.sim.judge.isr_watch import IsrWatch
@@ -55,6 +56,8 @@ class DataJudge(ReplicaJudge):
     """Judges where replicas are, where the brokers have several log directories."""
     isr_watch: IsrWatch = field(init=False)
     """Judges how long a replica that does not fetch stays in an ISR."""
+    epoch_starts: EpochStarts = field(init=False)
+    """Compares the leader epochs of replicas."""
     coordinators: CoordinatorReplayJudge = field(init=False)
     """Compares the state of coordinators with their logs."""
     ticks_count: int = 0
@@ -64,6 +67,7 @@ class DataJudge(ReplicaJudge):
         """Judge the upkeep of logs too, if the plan has it."""
         ReplicaJudge.__post_init__(self)
         self.isr_watch = IsrWatch(self)
+        self.epoch_starts = EpochStarts(self)
         if self.stage.setup.data.upkeep:
             self.upkeep = UpkeepJudge(self)
         if self.stage.setup.data.transactors:
@@ -222,6 +226,7 @@ class DataJudge(ReplicaJudge):
             led_before = before[3] and watch.led_epoch == before[2]
             has_led = not is_leader and (led_before or led_epoch >= 0)
             self._look_at_watermark(watch, before[1], high_watermark, has_led)
+        self.epoch_starts.changed(watch, partition)
         if self.transactions is not None:
             self.transactions.replica_changed(watch, partition)
 

@@ -54,20 +54,11 @@ class ReplicaJudge:
         return found[key]
 
     def is_gone_from_leader(self, truth: PartitionTruth, offset: int) -> bool:
-        """Return whether compaction removed the batch before an offset from the leader's log.
-
-        There a follower may keep a batch of an earlier epoch that was never committed, as in Kafka:
-        a leader that copied a compacted log counts its epochs from the first remaining batch. That
-        follower may lead later, still with such a batch where every committed record is superseded.
-        """
+        """Return whether compaction removed every batch before an offset from the leader's log."""
         if truth.rules is None or not truth.rules.is_compacted or truth.leader < 0:
             return False
-        leader = self.watch_of(truth.leader, truth)
-        own, committed = leader.log.batch_before(offset), truth.batch_before(offset)
-        is_missing = own is None
-        if own is not None and committed is not None and own.epoch < committed.epoch:
-            is_missing = truth.may_lack(committed.base_offset, committed.end_offset)
-        is_gone = leader.log.end_offset >= offset and is_missing
+        log = self.watch_of(truth.leader, truth).log
+        is_gone = log.end_offset >= offset and log.batch_before(offset) is None
         self.marks["batch kept that compaction took from the leader"] += is_gone
         return is_gone
 

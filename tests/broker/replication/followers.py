@@ -27,6 +27,14 @@ from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from kraft_wire.wire.generated.offset_for_leader_epoch import (
+    EpochEndOffset as EndOfEpoch,
+)
+from kraft_wire.wire.generated.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
 from kraft_wire.wire.records.record_batch import parse_batches
 
 LEADER = 2
@@ -127,6 +135,12 @@ class Follower:
         assert isinstance(request, ListOffsetsRequest), request
         return request
 
+    def epoch_request(self) -> OffsetForLeaderEpochRequest:
+        """The OffsetForLeaderEpoch that is sent now."""
+        request = self.fetcher.request(BROKER_EPOCH, self.now_ms)
+        assert isinstance(request, OffsetForLeaderEpochRequest), request
+        return request
+
     def asks_nothing(self) -> bool:
         """Whether nothing is to be sent now."""
         return self.fetcher.request(BROKER_EPOCH, self.now_ms) is None
@@ -150,6 +164,15 @@ class Follower:
         )
         topic = ListOffsetsTopicResponse(name=name, partitions=[partition])
         self.fetcher.answered(ListOffsetsResponse(topics=[topic]), self.now_ms, WALL_MS)
+
+    def answer_epoch(self, epoch: int, end_offset: int, error: int = 0, name: str = "t") -> None:
+        """Answer the OffsetForLeaderEpoch that is under way."""
+        partition = EndOfEpoch(
+            partition=0, error_code=error, leader_epoch=epoch, end_offset=end_offset
+        )
+        topic = OffsetForLeaderTopicResult(topic=name, partitions=[partition])
+        response = OffsetForLeaderEpochResponse(topics=[topic])
+        self.fetcher.answered(response, self.now_ms, WALL_MS)
 
     def said(self) -> list[str]:
         """The names of the lines that were reported."""

@@ -205,7 +205,7 @@ def test_gaps_are_written_and_are_no_damage_after_a_crash(policy: str) -> None:
     log = follower.make(config={"cleanup.policy": policy})
     follower.follow()
     follower.request()
-    sent = [batch_bytes(3, epoch=5), batch_bytes(9, count=2, epoch=5)]
+    sent = [batch_bytes(0, epoch=5), batch_bytes(9, count=2, epoch=5)]
     follower.answer(data(*sent, high_watermark=11))
     assert content(log) == b"".join(sent)
     log.flush()
@@ -252,7 +252,7 @@ def test_gaps_wider_than_a_segment_are_written() -> None:
     follower.follow()
     follower.request()
     far = 5 << 31
-    sent = [batch_bytes(7, epoch=5, timestamp=1), batch_bytes(far, epoch=5, timestamp=1)]
+    sent = [batch_bytes(0, epoch=5, timestamp=1), batch_bytes(far, epoch=5, timestamp=1)]
     follower.answer(data(*sent))
     assert content(log) == b"".join(sent)
     assert [segment.base_offset for segment in log.segments] == [0, far]
