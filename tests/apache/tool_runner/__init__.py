@@ -21,7 +21,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["MAIN_CLASS", "SOURCES", "TOOLS", "ToolRunner", "ToolRunnerDied", "free_runner"]
+__all__ = [
+    "MAIN_CLASS",
+    "SOURCES",
+    "TOOLS",
+    "ToolHung",
+    "ToolRunner",
+    "ToolRunnerDied",
+    "free_runner",
+]
 
 TOOLS = ("org.apache.kafka.tools.", "kafka.tools.", "kafka.admin.")
 """Packages of main classes that a runner takes."""
@@ -29,6 +37,8 @@ MAIN_CLASS = "runner.ToolRunner"
 SOURCES = Path(__file__).parent / "runner"
 OPTIONS = "JAVA_TOOL_OPTIONS"
 STOP_SECONDS_MAX = 30
+JSTACK_S_MAX = 20
+FRAMES_MAX = 8
 
 _LENGTH = struct.Struct(">i")
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -41,11 +51,24 @@ class ToolRunnerDied(RuntimeError):
     """The virtual machine ended while a tool ran."""
 
 
+class ToolHung(subprocess.TimeoutExpired):
+    """A tool did not end in time; the message has what its main thread was doing."""
+
+    def __init__(self, command: Sequence[str], timeout_s: float, frames: Sequence[str]) -> None:
+        super().__init__(command, timeout_s)
+        self.frames = frames
+
+    def __str__(self) -> str:
+        """Name the innermost frames first: summaries are cut."""
+        return f"hung for {self.timeout} s in {' < '.join(self.frames)}: {self.cmd}"
+
+
 class ToolRunner:
     """One virtual machine that runs tools one after the other."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._frames: list[str] = []
 
     @property
     def is_alive(self) -> bool:
@@ -59,7 +82,7 @@ class ToolRunner:
 
         Raises:
             ToolRunnerDied: the virtual machine ended.
-            TimeoutExpired: the tool did not, and the virtual machine was killed.
+            ToolHung: the tool did not, and the virtual machine was killed.
         """
         is_late = threading.Event()
         late = threading.Timer(timeout_s, self._kill, [is_late])
@@ -73,7 +96,7 @@ class ToolRunner:
         except (BrokenPipeError, EOFError) as problem:
             self._process.wait()
             if is_late.is_set():
-                raise subprocess.TimeoutExpired([main_class, *arguments], timeout_s) from problem
+                raise ToolHung([main_class, *arguments], timeout_s, self._frames) from problem
             raise ToolRunnerDied(f"{main_class}: {self._process.returncode}") from problem
         finally:
             late.cancel()
@@ -87,6 +110,7 @@ class ToolRunner:
 
     def _kill(self, is_late: threading.Event) -> None:
         is_late.set()
+        self._frames = _frames_of_main(self._process.pid)
         self._process.kill()
 
     def _send(self, words: Sequence[str], stdin: bytes) -> None:
@@ -133,6 +157,19 @@ def free_runner(release: str, command: Sequence[str]) -> Iterator[ToolRunner | N
         yield runner
     finally:
         lock.release()
+
+
+def _frames_of_main(pid: int) -> list[str]:
+    """Return Apache's frames of a virtual machine's thread `main`, innermost first."""
+    try:
+        shown = subprocess.run(
+            ["jstack", str(pid)], capture_output=True, text=True, check=False, timeout=JSTACK_S_MAX
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    (_, _, behind) = shown.rpartition('\n"main" ')
+    frames = [line.strip().removeprefix("at ") for line in behind.split("\n\n", 1)[0].splitlines()]
+    return [frame for frame in frames if frame.startswith("org.apache.")][:FRAMES_MAX]
 
 
 def _encoding() -> str:
