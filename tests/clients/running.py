@@ -25,6 +25,7 @@ from tests.clients.registry import AFTER_RESTART, BLANK, FIRST_SCENARIOS, Client
 HARNESS_SECONDS_MAX = 420
 CLUSTER_HARNESS_SECONDS_MAX = 1200
 SCENARIO_SECONDS_MAX = 90
+CLUSTER_SCENARIO_SECONDS_MAX = 180
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 BATCH_PREFIX = struct.Struct(">qiibIh")
 LOG_OVERHEAD_BYTES = 12
@@ -79,8 +80,10 @@ def run_client(
         for name in scenarios
         if name in client.not_applicable
     }
-    limit = HARNESS_SECONDS_MAX if replicas == 1 else CLUSTER_HARNESS_SECONDS_MAX
-    seconds = min(limit, SCENARIO_SECONDS_MAX * max(1, len(wanted)))
+    limit, each = HARNESS_SECONDS_MAX, SCENARIO_SECONDS_MAX
+    if replicas > 1:
+        limit, each = CLUSTER_HARNESS_SECONDS_MAX, CLUSTER_SCENARIO_SECONDS_MAX
+    seconds = min(limit, each * max(1, len(wanted)))
     environment = {**os.environ, **client.environment, "REPLICAS": str(replicas)}
     stdout, end = _run([*client.command(), bootstrap, prefix, *wanted], seconds, environment)
     for line in stdout.splitlines():
