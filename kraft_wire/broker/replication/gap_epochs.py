@@ -68,10 +68,10 @@ class GapEpochs:
     def is_before(self, end_offset: Offset, batch: RecordBatch) -> bool:
         """Return whether the gap is the one between a log's end and a batch, and all is known.
 
-        Another compaction may have widened it since.
+        Another compaction may have widened it since; only a wrong leader makes it narrower.
         """
         is_same = end_offset == self.end_offset and batch.partition_leader_epoch == self.epoch
-        return self.is_known and is_same
+        return self.is_known and is_same and self._begins[0].offset <= batch.base_offset
 
     def take(self, epoch: int, end_offset: int) -> None:
         """Take the leader's largest epoch up to `asked_epoch`, and its end; -1 if it has none.

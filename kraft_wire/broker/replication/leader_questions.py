@@ -56,7 +56,7 @@ class LeaderQuestions:
         self._open[followed.key] = (followed, question)
 
     def drop(self, key: PartitionKey) -> None:
-        """Forget the question of a partition."""
+        """Remove the question of a partition."""
         self._open.pop(key, None)
 
     def request(self) -> Message:
@@ -99,8 +99,8 @@ class LeaderQuestions:
     def take(self, response: Message) -> Iterator[tuple[FollowedPartition, Next]]:
         """Give each asked partition the answer; yield it with its next step.
 
-        Partitions rest whose answer is an error or missing. A question that was dropped or asked
-        anew in between gets none of it.
+        Partitions rest whose answer is an error or missing. The answer to a question that was
+        removed or replaced in between is ignored.
         """
         asked, self._asked = self._asked, {}
         for name, error, epoch, offset in _answers(response):

@@ -39,6 +39,8 @@ class ReplicaWatch:
     """The node's partition object; a new one after the partition was removed and added again."""
     is_loading: bool = True
     """Whether what is seen of the log was there when its process or its replica began."""
+    cut_at: int = -1
+    """Where the log was truncated since the look before, -1 if it was not."""
     log_start: int = -1
     """The node's log start offset, -1 for a process that was not checked yet."""
     has_led: bool = False
@@ -70,7 +72,8 @@ class ReplicaWatch:
         self.state, self.led_epoch, self.committed_epoch = _NOTHING, -1, -1
         self.partition = None
         self.is_loading = True
-        self.log_start, self.has_led, self.segments = -1, False, []
+        self.cut_at = self.log_start = -1
+        self.has_led, self.segments = False, []
         self.unclean_since_ms = None
         self.compared = {}
         self.moved_from = None

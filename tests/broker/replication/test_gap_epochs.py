@@ -183,6 +183,22 @@ def test_a_gap_that_another_compaction_widens_is_asked_about_again() -> None:
     assert log.epochs.entries == [(0, 0), (1, 39), (2, 50)]
 
 
+def test_a_batch_before_the_epochs_begin_is_asked_about_again() -> None:
+    """A leader contradicts its answer; this must not end the process."""
+    follower, log = asking()
+    follower.epoch_request()
+    follower.answer_epoch(0, 40)
+    follower.request()
+    earlier = batch_bytes(39, epoch=1)
+    follower.answer(data(earlier))
+    assert content(log) == KEPT
+    follower.epoch_request()
+    follower.answer_epoch(0, 40)
+    follower.request()
+    follower.answer(data(earlier))
+    assert log.epochs.entries == [(0, 0), (1, 39)]
+
+
 @pytest.mark.parametrize("error", [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR])
 def test_a_question_that_is_refused_is_asked_again_after_a_rest(error: int) -> None:
     follower, log = asking()

@@ -10,6 +10,7 @@ from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.fetch import FetchRequest, PartitionData
+from kraft_wire.wire.generated.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from tests.broker.replication.followers import (
     BACKOFF_MS,
     BROKER_EPOCH,
@@ -96,6 +97,9 @@ def test_whatever_a_leader_sends_the_follower_goes_on_and_its_log_is_sound(seed:
                 follower.answer(found, session_id=random_source.choice([9, 9, 9, 9, 0, 8]))
             else:
                 follower.answer(session_id=0)
+        elif isinstance(request, OffsetForLeaderEpochRequest):
+            end = random_source.choice([*SOME, log.log_end_offset, log.log_end_offset + 2])
+            follower.answer_epoch(random_source.choice([-1, 3, 4, 5, 9]), end)
         elif request is not None:
             follower.answer_offset(
                 random_source.choice([*SOME, log.log_end_offset]), random_source.choice([0, 74])
