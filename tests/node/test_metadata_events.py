@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import (
     NO_LEADER,
     TOPIC_RESOURCE,
     BrokerImage,
+    FeatureRange,
     MetadataImage,
     PartitionImage,
     TopicImage,
@@ -70,6 +73,46 @@ def test_broker_that_asked_to_stop_is_stopped_and_not_reported_as_fenced() -> No
     assert lines_of(stopping, stopped) == ["broker_stopped broker=2 broker_epoch=9"]
     assert EVENTS["broker_stopped"].level == "INFO"
     assert EVENTS["broker_fenced"].level == "WARN"
+
+
+def test_new_broker_and_new_incarnation_are_registered_with_their_epochs() -> None:
+    """A registration begins fenced; that is a line only where the broker was unfenced before."""
+    fenced = image(fenced=True)
+    without, unfenced = replace(fenced, brokers={}), image()
+    again = replace(fenced, brokers={2: replace(fenced.brokers[2], broker_epoch=12)})
+    assert lines_of(without, fenced) == ["broker_registered broker=2 broker_epoch=9"]
+    assert lines_of(fenced, again) == ["broker_registered broker=2 broker_epoch=12"]
+    assert lines_of(unfenced, again) == [
+        "broker_registered broker=2 broker_epoch=12",
+        "broker_fenced broker=2 broker_epoch=12",
+    ]
+    assert lines_of(without, unfenced) == [
+        "broker_registered broker=2 broker_epoch=9",
+        "broker_unfenced broker=2 broker_epoch=9",
+    ]
+
+
+def test_registration_that_the_same_incarnation_amends_is_no_line() -> None:
+    """KIP-919: it registers again when its features or listeners changed."""
+    before = image()
+    amended = replace(before.brokers[2], features={"group.version": FeatureRange(0, 1)})
+    after = replace(before, brokers={2: amended})
+    assert MetadataDelta.between(before, after).changes_brokers
+    assert lines_of(before, after) == []
+
+
+def test_broker_that_may_lead_again_is_unfenced_with_its_id_and_epoch() -> None:
+    assert lines_of(image(fenced=True), image()) == ["broker_unfenced broker=2 broker_epoch=9"]
+    assert lines_of(image(), image()) == []
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_removed_registration_is_one_line_with_the_last_epoch(fenced: bool) -> None:
+    before = image(fenced=fenced)
+    other = replace(before.brokers[2], broker_id=5, broker_epoch=20)
+    before = replace(before, brokers={2: before.brokers[2], 5: other})
+    after = replace(before, brokers={5: other})
+    assert lines_of(before, after) == ["broker_unregistered broker=2 broker_epoch=9"]
 
 
 def test_partition_without_a_leader_is_offline_and_shows_no_negative_id() -> None:
