@@ -26,6 +26,15 @@ def events() -> tuple[HostEvents, list[str]]:
     return HostEvents(EventLog(lines.append), SLOW_MS, lambda: 0), lines
 
 
+def answer_after(
+    host: HostEvents, seconds: float, *, client_id: str | None = "me", host_name: str = "10.0.0.7"
+) -> None:
+    """Have one Heartbeat answered after a time."""
+    peer = Peer(1, host_name, 9, "CLIENT", client_id=client_id)
+    host.received(peer, bytearray(HeartbeatRequest.API_KEY.to_bytes(2, "big")), 10.0)
+    host.answered(peer, 100, 10.0 + seconds)
+
+
 @pytest.mark.parametrize(("seconds", "is_told"), [(0.4, False), (0.5, True), (2.0, True)])
 def test_slow_flush_is_told_with_its_time(seconds: float, is_told: bool) -> None:
     host, lines = events()
@@ -74,6 +83,42 @@ def test_request_that_may_not_wait_is_told_when_it_took_long(api_key: int, is_to
     host.answered(peer, 100, 1.5)
     assert len(lines) == is_told
     assert all("client_id=me ms=500" in each for each in lines), lines
+
+
+@pytest.mark.parametrize(("seconds", "ms"), [(0.499, None), (0.5, 500), (2.0, 2_000)])
+@pytest.mark.parametrize(("client_id", "shown"), [("me", "me"), (None, "-"), ("", "-")])
+def test_slow_request_is_logged_from_the_limit_on_with_its_api_and_client(
+    seconds: float, ms: int | None, client_id: str | None, shown: str
+) -> None:
+    host, lines = events()
+    answer_after(host, seconds, client_id=client_id)
+    slow = f"WARN network slow_request client=10.0.0.7 api=Heartbeat client_id={shown} ms={ms}\n"
+    assert lines == ([] if ms is None else [slow])
+
+
+def test_slow_requests_of_an_address_are_ten_lines_a_second_and_a_count() -> None:
+    """The count follows the second: with the next line, or without one by a tick."""
+    lines: list[str] = []
+    log, clock = EventLog(lines.append), [5_000]
+    host = HostEvents(log, SLOW_MS, lambda: clock[0])
+    count = "WARN network lines_suppressed client=10.0.0.7 lines=slow_request count={}\n"
+    for _ in range(13):
+        answer_after(host, 0.5)
+    clock[0] = 5_999
+    answer_after(host, 0.5)
+    answer_after(host, 0.5, host_name="10.0.0.8")
+    log.tick(5_999)
+    assert [each.split()[3] for each in lines] == ["client=10.0.0.7"] * 10 + ["client=10.0.0.8"]
+    clock[0] = 6_000
+    for _ in range(12):
+        answer_after(host, 0.5)
+    assert lines[11] == count.format(4)
+    assert len(lines) == 11 + 1 + 10
+    log.tick(6_999)
+    assert len(lines) == 11 + 1 + 10
+    log.tick(7_000)
+    log.tick(8_000)
+    assert lines[22:] == [count.format(2)]
 
 
 def test_request_is_counted_once() -> None:
