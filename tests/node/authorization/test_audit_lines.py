@@ -3,6 +3,10 @@
 import pytest
 
 from kraft_wire.apis.rights import AclOperation as Op
+from kraft_wire.apis.rights import ResourceType, Right
+from kraft_wire.metadata.authorizer.standard_authorizer import StandardAuthorizer
+from kraft_wire.model import ANONYMOUS
+from kraft_wire.node.authorization.audit import Audit, Who
 from kraft_wire.node.events.catalogue import EVENTS
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.describe_transactions import DescribeTransactionsRequest
@@ -71,6 +75,39 @@ def test_a_client_cannot_fill_the_disk_with_denials(node: GuardedDoor) -> None:
     """Ten lines a second for an address; the rest is counted."""
     node.ask(describe(*[f"t{number}" for number in range(100)]))
     assert len(node.denied) == 10
+
+
+def test_lines_beyond_ten_a_second_are_counted_by_address_and_decision() -> None:
+    """The counts come before the next line of a later second."""
+    lines: list[tuple[str, dict[str, object]]] = []
+    audit = Audit(
+        StandardAuthorizer(frozenset()), lambda name, **fields: lines.append((name, fields))
+    )
+
+    def decide(times: int, host: str, now_ms: int, *, is_allowed: bool) -> None:
+        who, right = Who(ANONYMOUS, host, "Fetch"), Right(Op.READ, ResourceType.TOPIC)
+        for _ in range(times):
+            audit.tell(who, right, "t", 1, now_ms, is_allowed=is_allowed)
+
+    decide(13, "10.0.0.2", 5_000, is_allowed=False)
+    decide(12, "10.0.0.2", 5_000, is_allowed=True)
+    decide(10, "10.0.0.3", 5_999, is_allowed=True)
+    decide(11, "10.0.0.3", 5_999, is_allowed=False)
+    denied, granted = "authorization_denied", "authorization_granted"
+    assert [name for name, _ in lines] == [*[denied] * 10, *[granted] * 20, *[denied] * 10]
+    lines.clear()
+    decide(1, "10.0.0.4", 6_000, is_allowed=True)
+    assert lines[:-1] == [
+        ("authorization_denied_suppressed", {"client": "10.0.0.2", "count": 3}),
+        ("authorization_granted_suppressed", {"client": "10.0.0.2", "count": 2}),
+        ("authorization_denied_suppressed", {"client": "10.0.0.3", "count": 1}),
+    ]
+    assert (lines[-1][0], lines[-1][1]["client"]) == (granted, "10.0.0.4")
+    assert EVENTS["authorization_denied_suppressed"].level == "INFO"
+    assert EVENTS["authorization_granted_suppressed"].level == "DEBUG"
+    lines.clear()
+    decide(1, "10.0.0.4", 7_000, is_allowed=False)
+    assert [name for name, _ in lines] == [denied]
 
 
 def test_super_users_leave_lines_too() -> None:
