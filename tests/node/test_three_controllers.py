@@ -144,12 +144,8 @@ def test_a_leader_that_is_cut_off_answers_not_controller_and_forgets() -> None:
     assert configs(quorum) == ["3000"] * 3
 
 
-def test_what_was_decided_by_a_step_of_the_controllers_own_is_answered_once_that_is_committed() -> (
-    None
-):
-    """A silent broker is fenced by a leader that is cut off: it is not told that it is."""
-    quorum = NodeQuorum(settings={"broker.session.timeout.ms": "1000"})
-    leader = quorum.elect()
+def unfenced_broker(quorum: NodeQuorum, leader: int) -> BrokerHeartbeatRequest:
+    """Register broker 9, and return the heartbeat that unfenced it."""
     registered = quorum.ask(leader, registration(9, cluster_id=CLUSTER_ID))
     quorum.until(lambda: registered.response is not None)
     lives = BrokerHeartbeatRequest(
@@ -160,6 +156,16 @@ def test_what_was_decided_by_a_step_of_the_controllers_own_is_answered_once_that
     unfenced = quorum.ask(leader, lives)
     quorum.until(lambda: unfenced.response is not None)
     assert not unfenced.response.is_fenced
+    return lives
+
+
+def test_what_was_decided_by_a_step_of_the_controllers_own_is_answered_once_that_is_committed() -> (
+    None
+):
+    """A silent broker is fenced by a leader that is cut off: it is not told that it is."""
+    quorum = NodeQuorum(settings={"broker.session.timeout.ms": "1000"})
+    leader = quorum.elect()
+    lives = unfenced_broker(quorum, leader)
     quorum.cut = {leader}
     quorum.advance(1_100)
     assert quorum.members[leader].running.controller.image.brokers[9].fenced, "decided by"
@@ -169,6 +175,34 @@ def test_what_was_decided_by_a_step_of_the_controllers_own_is_answered_once_that
     quorum.until(lambda: answer.response is not None)
     assert answer.response.error_code == ErrorCode.NOT_CONTROLLER
     assert not quorum.members[leader].running.controller.image.brokers[9].fenced
+
+
+def expired_sessions(quorum: NodeQuorum) -> list[tuple[int, dict[str, object]]]:
+    """Return each line of an ended session, with the node that wrote it."""
+    return [
+        (node_id, fields)
+        for node_id, member in quorum.members.items()
+        for name, fields in member.lines
+        if name == "broker_session_expired"
+    ]
+
+
+def test_session_that_ends_without_a_heartbeat_is_one_line_of_the_active_controller() -> None:
+    """The last millisecond of the timeout is still in time."""
+    quorum = NodeQuorum(settings={"broker.session.timeout.ms": "1000"})
+    leader = quorum.elect()
+    lives = unfenced_broker(quorum, leader)
+    assert lives.broker_epoch != lives.broker_id
+    quorum.advance(900)
+    quorum.ask(leader, lives)
+    quorum.advance(1_000)
+    assert expired_sessions(quorum) == []
+    quorum.advance(1)
+    fields = {"broker": 9, "broker_epoch": lives.broker_epoch}
+    fields |= {"silent_ms": 1_001, "session_timeout_ms": 1_000}
+    assert expired_sessions(quorum) == [(leader, fields)]
+    quorum.advance(5_000)
+    assert expired_sessions(quorum) == [(leader, fields)]
 
 
 def test_power_lost_by_all_keeps_what_was_committed() -> None:
