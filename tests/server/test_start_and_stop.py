@@ -1,5 +1,6 @@
 """How the process begins and ends: one clear line for each mistake, nobody left waiting."""
 
+import gc
 import os
 import shlex
 import signal
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.node.event_log import EventLog
+from kraft_wire.server.process import ServerProcess as ThisProcess
 from kraft_wire.wire.generated.fetch import (
     FetchPartition,
     FetchRequest,
@@ -273,6 +276,36 @@ def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGTERM)
             os.kill(pid, signal.SIGTERM)
         assert server.stop() in (0, 130)
+
+
+class Exited(Exception):
+    """The process would have ended."""
+
+
+@pytest.mark.parametrize("log_fails", [False, True])
+def test_second_signal_is_logged_and_exits_whether_or_not_the_log_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, log_fails: bool
+) -> None:
+    lines: list[str] = []
+
+    def write(line: str) -> None:
+        lines.append(line)
+        if log_fails:
+            raise ValueError("a write within a write")
+
+    def leave(code: int) -> None:
+        raise Exited(code)
+
+    monkeypatch.setattr(os, "_exit", leave)
+    monkeypatch.setattr(gc, "set_threshold", lambda *thresholds: None)
+    process, stops = ThisProcess(), []
+    process.log = EventLog(write)
+    process._signalled(signal.SIGTERM, lambda: stops.append("gracefully"))
+    assert (lines, stops) == ([], ["gracefully"])
+    with pytest.raises(Exited, match="130"):
+        process._signalled(signal.SIGINT, lambda: stops.append("again"))
+    assert lines == ["WARN server stopped_at_once signal=SIGINT\n"]
+    assert stops == ["gracefully"]
 
 
 def test_a_durable_topic_is_acknowledged_after_its_flush(tmp_path: Path) -> None:
