@@ -195,3 +195,34 @@ def test_settings_that_stay_are_not_named_as_changed() -> None:
     assert lines_of(before, after) == [
         "settings_changed resource=topic resource_name=orders keys=gone,set"
     ]
+
+
+def test_isr_that_swaps_a_member_is_neither_smaller_nor_larger() -> None:
+    """The line of each case has both ISRs, and no case is reported as another one."""
+    lines = {}
+    for isr in ((1, 3), (1,), (1, 2, 3)):
+        (line,) = lines_of(image(partition(0, 1, (1, 2))), image(partition(0, 1, isr, 4)))
+        lines[isr] = line
+    rest = "before=1,2 leader=1 leader_epoch=4"
+    assert lines == {
+        (1, 3): f"isr_changed partition=orders-0 isr=1,3 {rest}",
+        (1,): f"isr_shrunk partition=orders-0 isr=1 {rest}",
+        (1, 2, 3): f"isr_expanded partition=orders-0 isr=1,2,3 {rest}",
+    }
+
+
+def test_features_that_have_another_level_are_logged_and_no_others() -> None:
+    """A feature without a level has level 0."""
+    before, after = (
+        replace(image(), finalized_features=levels)
+        for levels in (
+            {"transaction.version": 2, "metadata.version": 25, "group.version": 1},
+            {"metadata.version": 27, "group.version": 1, "share.version": 1, "kraft.version": 0},
+        )
+    )
+    assert lines_of(before, after) == [
+        "feature_level_changed feature=metadata.version level=27 before=25",
+        "feature_level_changed feature=share.version level=1 before=0",
+        "feature_level_changed feature=transaction.version level=0 before=2",
+    ]
+    assert lines_of(before, replace(before, offset=6)) == []
