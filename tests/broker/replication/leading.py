@@ -150,6 +150,8 @@ class Leading:
         }
         self.brokers = {number: broker_image(number) for number in (1, 2, 3, 4)}
         self.partitions = {each.partition: each for each in partitions}
+        self.lines: list[tuple[str, dict[str, object]]] = []
+        """Name and fields of each line that the broker logged."""
         self.broker = Broker(
             node_id=1,
             cluster_id="tests",
@@ -159,6 +161,7 @@ class Leading:
             image=MetadataImage(),
             random_source=SeededRandomSource(),
             broker_epoch=lambda: self.broker_epoch,
+            report=lambda name, **fields: self.lines.append((name, fields)),
         )
         self.controller.broker = self.broker
         self.flushing = Flushing(self.broker.replicas)

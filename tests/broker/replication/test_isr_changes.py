@@ -108,6 +108,71 @@ def test_partitions_share_a_request_and_one_request_is_under_way() -> None:
     assert len(leading.asked) == 1
 
 
+# -- lines of followers that lag -----------------------------------------------------------------
+
+
+def test_follower_that_lags_is_logged_once_it_does_for_longer_than_the_limit() -> None:
+    for early_ms, is_logged in ((0, False), (1, True)):
+        leading = Leading(TWO)
+        leading.produce(3, acks=1)
+        leading.pass_time(CHECK_MS + early_ms)
+        leading.pass_time(CHECK_MS)
+        assert [name for name, _ in leading.lines] == ["follower_out_of_sync"] * is_logged
+    leading.pass_time(CHECK_MS)
+    assert len(leading.lines) == 1, "the change is requested already"
+    leading.answer()
+    pass_lag(leading)
+    assert len(leading.lines) == 1, "it is not in the ISR"
+
+
+def test_line_of_a_follower_has_its_own_state_and_that_of_the_log() -> None:
+    """One lags more than the other; the third has everything."""
+    leading = Leading(partition_image(0, replicas=(1, 2, 3, 4)))
+    leading.produce(acks=1)
+    leading.fetch(1, replica=3)
+    leading.pass_time(1_000)
+    leading.produce(acks=1)
+    leading.fetch(2, replica=2)
+    leading.produce(3, acks=1)
+    leading.fetch(5, replica=4)
+    assert leading.high_watermark == 1
+    leading.pass_time(2 * LAG_MAX_MS)
+    common = {
+        "partition": ("t", 0),
+        "leader_log_end_offset": 5,
+        "high_watermark": 1,
+        "lag_max_ms": LAG_MAX_MS,
+    }
+    own = [
+        {"follower": 2, "log_end_offset": 2, "caught_up_ms_ago": 2 * LAG_MAX_MS},
+        {"follower": 3, "log_end_offset": 1, "caught_up_ms_ago": 2 * LAG_MAX_MS + 1_000},
+    ]
+    assert leading.lines == [("follower_out_of_sync", common | each) for each in own]
+    assert leading.isrs_asked() == [{0: [(1, 11), (4, 14)]}]
+
+
+def test_line_of_a_follower_shows_what_is_not_known_as_a_dash() -> None:
+    """2 fetched nothing since this broker leads, 3 joined by metadata, 4 is no replica any more."""
+    leading = Leading(partition_image(0, replicas=(1, 2, 3), isr=(1, 2)))
+    leading.produce(acks=1)
+    leading.change(isr=(1, 2, 3, 4))
+    leading.pass_time(LAG_MAX_MS + 1)
+    found = [
+        (fields["follower"], fields["log_end_offset"], fields["caught_up_ms_ago"])
+        for _, fields in leading.lines
+    ]
+    assert found == [(2, "-", LAG_MAX_MS + 1), (3, "-", "-"), (4, "-", "-")]
+
+
+def test_follower_that_lags_everywhere_is_twenty_lines_and_a_count() -> None:
+    leading = Leading(*(partition_image(number, replicas=(1, 2)) for number in range(23)))
+    for number in range(23):
+        leading.produce(acks=1, number=number)
+    pass_lag(leading)
+    assert [name for name, _ in leading.lines[:20]] == ["follower_out_of_sync"] * 20
+    assert leading.lines[20:] == [("lines_omitted", {"lines": "follower_out_of_sync", "count": 3})]
+
+
 # -- joining -------------------------------------------------------------------------------------
 
 
