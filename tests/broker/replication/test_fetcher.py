@@ -172,6 +172,41 @@ def test_one_leader_s_mistakes_fill_no_log() -> None:
     assert follower.said() == ["replica_partition_refused"]
 
 
+@pytest.mark.parametrize(("passed_ms", "count"), [(999, 1), (1_000, 2)])
+def test_answer_that_is_refused_as_a_whole_is_logged_once_a_second(
+    passed_ms: int, count: int
+) -> None:
+    follower = Follower(replica_fetch_backoff_ms=0)
+    follower.make(A)
+    follower.follow(A)
+    errors = (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.KAFKA_STORAGE_ERROR)
+    for error in errors:
+        follower.request()
+        follower.answer_with(FetchResponse(error_code=error))
+        follower.now_ms += passed_ms
+    lines = [("replica_fetch_refused", {"leader": 2, "reason": each.name}) for each in errors]
+    assert follower.lines == lines[:count]
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH]
+)
+def test_session_that_ends_is_logged_only_if_the_next_one_is_refused_too(error: ErrorCode) -> None:
+    """The leader may evict a session at any time, also the one after a good answer."""
+    follower = two()
+    for _ in range(2):
+        follower.request()
+        follower.answer_with(FetchResponse(error_code=error))
+        assert follower.lines == []
+        follower.request()
+        answer(follower, "a", "b")
+    for _ in range(2):
+        assert follower.lines == []
+        follower.request()
+        follower.answer_with(FetchResponse(error_code=error))
+    assert follower.lines == [("replica_fetch_refused", {"leader": 2, "reason": error.name})]
+
+
 def test_an_answer_to_a_question_of_an_older_epoch_is_not_taken() -> None:
     """The leader has been elected again meanwhile: what it said may be gone from its log."""
     follower = two()
