@@ -44,13 +44,20 @@ class Sending:
 
     def __init__(self) -> None:
         self.led = {"t": [1, 2], "u": [1]}
-        self.events: list[str] = []
+        self.lines: list[tuple[str, dict[str, object]]] = []
         self.completed: list[int] = []
         self.dropped: set[int] = set()
         self.now_ms = 0
         self.sender = MarkerSender(
-            self.image, lambda _: None, lambda event, **_: self.events.append(event)
+            self.image,
+            lambda _: None,
+            lambda event, **fields: self.lines.append((event, fields)),
         )
+
+    @property
+    def events(self) -> list[str]:
+        """The names of the lines."""
+        return [name for name, _ in self.lines]
 
     def image(self) -> Any:
         topics = {
@@ -180,6 +187,57 @@ def test_error_ends_a_marker_or_has_it_sent_again(error: E | None) -> None:
         assert sending.written(1) == [], "it rests first"
         assert sending.ticks_when_due() == 20
         assert sending.written(1) == [(5, "t", [0])]
+
+
+def test_lines_of_a_marker_have_its_transaction_partition_and_error() -> None:
+    """A marker is logged each time that its partition refuses it."""
+    sending = Sending()
+    sending.sends(5, ("t", 0), ("u", 0))
+    sending.sends(6, ("t", 0))
+    assert sending.written(1)
+    sending.answers(
+        1,
+        {
+            (5, "t", 0): E.CORRUPT_MESSAGE,
+            (5, "u", 0): E.NONE,
+            (6, "t", 0): E.INVALID_PRODUCER_EPOCH,
+        },
+    )
+    refused = {"transactional_id": "tid-5", "partition": ("t", 0), "error": 2}
+    given_up = {"transactional_id": "tid-6", "partition": ("t", 0), "error": 47}
+    lines = [("transaction_marker_refused", refused), ("transaction_marker_given_up", given_up)]
+    assert sending.lines == lines
+    sending.ticks_when_due()
+    assert sending.written(1) == [(5, "t", [0])]
+    sending.answers(1, {(5, "t", 0): E.UNKNOWN_SERVER_ERROR})
+    assert sending.lines == [*lines, ("transaction_marker_refused", refused | {"error": -1})]
+
+
+def test_marker_that_waits_for_the_topic_of_offsets_is_logged_once() -> None:
+    """Each marker is, however often it is sent again; one of a deleted topic is done at once."""
+    sending = Sending()
+    sending.sends(5, ("__consumer_offsets", 3), ("gone", 0), ("t", 0))
+    sending.sends(6, ("__consumer_offsets", 4))
+    lines = [
+        (
+            "transaction_marker_awaits_topic",
+            {"transactional_id": name, "partition": partition, "error": None},
+        )
+        for name, partition in (
+            ("tid-5", ("__consumer_offsets", 3)),
+            ("tid-6", ("__consumer_offsets", 4)),
+        )
+    ]
+    assert sending.lines == lines
+    for _ in range(3):
+        sending.ticks_when_due()
+        sending.moves(t=[1, 2])
+    assert sending.lines == lines
+    sending.moves(__consumer_offsets=[1] * 5)
+    sending.moves(t=[1])
+    sending.sends(7, ("__consumer_offsets", 3))
+    assert sending.lines == lines, "the topic is deleted, not missing"
+    assert sending.completed == [5, 6, 7]
 
 
 def test_pauses_double_up_to_a_second() -> None:
