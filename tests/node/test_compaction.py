@@ -53,13 +53,18 @@ class Cleaning:
         self.directories = [LogDirectory.open(self.fs, path) for path in paths]
         node_settings = NodeSettings(texts)
         self.failures: list[tuple[TopicPartition, StorageError]] = []
+        self.lines: list[tuple[str, dict[str, object]]] = []
+        """Name and fields of each line of the periodic tasks."""
         self.store = NodeLogStore(
             self.fs, self.directories, node_settings, lambda name, **fields: None, self._offline
         )
         self.maintenance = Maintenance(
-            self.fs, self.store, node_settings, 0, self._failed, lambda: True
+            self.fs, self.store, node_settings, 0, self._failed, lambda: True, self._report
         )
         self.now_ms = 0
+
+    def _report(self, name: str, **fields: object) -> None:
+        self.lines.append((name, fields))
 
     def _offline(self, directory: LogDirectory) -> None:
         raise AssertionError(directory.offline)

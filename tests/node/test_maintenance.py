@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.model import Offset, StorageError
+from kraft_wire.model import Offset, StorageError, TopicPartition
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.storage.directory.future_logs import create_future
 from kraft_wire.storage.log_config import LogConfig
@@ -89,6 +89,23 @@ def test_retention_passes_over_a_replica_that_moves_and_no_other(moving: int) ->
     cleaning.maintenance.tick(10_000_000, WALL_MS)
     kept = [at for at, log in enumerate(logs) if log.log_start_offset == 0]
     assert kept == [moving]
+
+
+def test_segments_that_retention_removes_are_logged_with_the_new_start() -> None:
+    """Of the other log nothing is old enough, and there is no line about it."""
+    cleaning = Cleaning()
+    config = LogConfig(segment_bytes=3 * len(batch_bytes(0)), retention_ms=1_000)
+    log, kept = (cleaning.log(name, config=config) for name in ("t", "u"))
+    write(kept, 12)
+    for at, written_ms in enumerate([0] * 6 + [5_000] * 6):
+        append(log, batch_bytes(at, timestamp=written_ms))
+    log.update_high_watermark(log.log_end_offset)
+    cleaning.maintenance.tick(10_000_000, 2_000)
+    fields = {"partition": TopicPartition("t", 0), "count": 2, "log_start_offset": 6}
+    assert cleaning.lines == [("segments_deleted", fields)]
+    assert len(log.segments) == 2
+    cleaning.maintenance.tick(20_000_000, 2_000)
+    assert len(cleaning.lines) == 1
 
 
 def test_directories_that_are_offline_are_left_alone() -> None:
