@@ -208,14 +208,18 @@ async def test_addresses_have_one_listener_each_until_the_proxy_closes() -> None
 
 
 def test_api_whose_addresses_are_not_replaced_is_reported_once() -> None:
-    reported: list[dict[str, Any]] = []
-    proxy = Proxy(("127.0.0.1", 0), ("127.0.0.1", 1), lambda _, **what: reported.append(what))
+    reported: list[tuple[str, dict[str, Any]]] = []
+
+    def report(event: str, **what: Any) -> None:
+        reported.append((event, what))
+
+    proxy = Proxy(("127.0.0.1", 0), ("127.0.0.1", 1), report)
     for api, version in ((3, 99), (3, 99), (3, 98), (60, 99)):
         proxy.not_understood(api, version)
     assert reported == [
-        {"api": 3, "version": 99},
-        {"api": 3, "version": 98},
-        {"api": 60, "version": 99},
+        ("not_rewritten", {"api": 3, "version": 99}),
+        ("not_rewritten", {"api": 3, "version": 98}),
+        ("not_rewritten", {"api": 60, "version": 99}),
     ]
     for sock in proxy._sockets.values():
         sock.close()
