@@ -35,6 +35,9 @@ MEANT: Final = {
     "broker/groups/streams/heartbeat.py: Walk(former=member)": _ONE_STEP,
     "broker/groups/streams/heartbeat.py: Walk(owned=member)": _ONE_STEP,
     "broker/handlers/txn_offset_commit.py: OffsetCommitRequest(generation_id_or_member_epoch=generation_id)": _KAFKA,  # noqa: E501  # a key
+    "broker/replication/leader_questions.py: OffsetForLeaderPartition(current_leader_epoch=leader_epoch)": (  # noqa: E501  # a key
+        "that of the follower; the request's other epoch is the one whose end is wanted"
+    ),
     "broker/replication/leadership.py: _wanted(maximal_isr=isr)": "a smaller ISR is wanted",
     "broker/share_fetch/log_batches.py: LogBatch(last_offset=base_offset)": "of one record",
     "broker/share_fetch/share_partition.py: settings(brokers_count=group_id)": _FACTORY,

@@ -308,6 +308,7 @@ class Broker:
         if leading is not None:
             leading.tick(now_ms)
         self.producer_ids.expire(now_ms)
+        self.producer_refusals.tick(now_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next, None if nothing waits."""

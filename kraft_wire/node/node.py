@@ -258,6 +258,8 @@ class Node:
         self._quorum.tick(now_ms, wall_ms)
         self._refused_appends.tick(now_ms)
         self._version_refusals.tick(now_ms)
+        if self._guards is not None:
+            self._guards.tick(now_ms)
         quotas = self._requests.quotas
         if quotas is not None:
             quotas.tick(self.outputs, now_ms)

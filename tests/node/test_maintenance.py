@@ -108,6 +108,17 @@ def test_segments_that_retention_removes_are_logged_with_the_new_start() -> None
     assert len(cleaning.lines) == 1
 
 
+def test_a_log_that_expires_whole_is_logged_with_every_segment_that_went() -> None:
+    """A new segment is made first, which is none of those."""
+    cleaning = Cleaning()
+    log = cleaning.log("t", config=LogConfig(retention_ms=1_000))
+    append(log, batch_bytes(0, count=3, timestamp=0))
+    log.update_high_watermark(log.log_end_offset)
+    cleaning.maintenance.tick(10_000_000, 2_000)
+    fields = {"partition": TopicPartition("t", 0), "count": 1, "log_start_offset": 3}
+    assert cleaning.lines == [("segments_deleted", fields)]
+
+
 def test_directories_that_are_offline_are_left_alone() -> None:
     cleaning = Cleaning(directories=2, **{"log.flush.scheduler.interval.ms": "10"})
     logs = [cleaning.log(f"t{at}", at, LogConfig(flush_ms=1)) for at in range(2)]

@@ -73,9 +73,9 @@ def test_flood_of_one_second_is_counted_behind_ten_lines() -> None:
         assert produced(door, 490) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert [name for name, _ in door.lines] == ["producer_refused"] * 10
     door.advance(1_000)
-    produced(door, 490)
     hidden = {"client": "127.0.0.1", "reason": "OUT_OF_ORDER_SEQUENCE_NUMBER", "count": 15}
-    assert door.lines[10] == ("producer_refused_suppressed", hidden)
+    assert door.lines[10:] == [("producer_refused_suppressed", hidden)]
+    produced(door, 490)
     assert [name for name, _ in door.lines[11:]] == ["producer_refused"]
 
 

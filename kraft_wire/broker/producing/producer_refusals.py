@@ -52,6 +52,10 @@ class ProducerRefusals:
             last_sequence="-" if known is None else known.last_sequence,
         )
 
+    def tick(self, now_ms: int) -> None:
+        """Report the number of lines that the last second lacks."""
+        self._limit.tick(now_ms)
+
     def _suppressed(self, host: str, reason: str, count: int) -> None:
         self._report("producer_refused_suppressed", client=host, reason=reason, count=count)
 

@@ -264,7 +264,7 @@ class MarkerSender:
             event,
             transactional_id=marker.markers.transactional_id,
             partition=marker.partition,
-            error=error,
+            error="-" if error is None else error,
         )
 
 

@@ -4,7 +4,7 @@
     Topic:LITERAL:t for request = Fetch with resourceRefCount = 1 based on rule DefaultDeny
 
 A denial is an event of level INFO, a grant of level DEBUG. Lines are limited to ten a second for
-each address and kind; a further line tells how many were left out.
+each address and kind; a further line has the number of those that were left out.
 """
 
 from typing import Final, NamedTuple
@@ -67,6 +67,10 @@ class Audit:
                 f"with resourceRefCount = {count} based on rule {rule}"
             ),
         )
+
+    def tick(self, now_ms: int) -> None:
+        """Report the number of lines that the last second lacks."""
+        self._limit.tick(now_ms)
 
     def _suppressed(self, host: str, event: str, count: int) -> None:
         self._report(_SUPPRESSED[event], client=host, count=count)

@@ -156,6 +156,7 @@ class Guards(dict[int, Handle]):
         self._hosts: dict[str, str] = {}
         self._report = report
         self._told_not_loaded = False
+        self.tick = self._audit.tick
         late = LateAnswers()
         self.after, self.finished, self.forget = late.after, late.finished, late.forget
 

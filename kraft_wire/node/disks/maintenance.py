@@ -125,14 +125,13 @@ class Maintenance:
             for partition, log in list(directory.logs.items()):
                 if partition in moving:
                     continue
-                before = len(log.segments)
                 try:
-                    apply_retention(log, wall_ms)
-                    if len(log.segments) < before:
+                    removed = apply_retention(log, wall_ms)
+                    if removed > 0:
                         self._report(
                             "segments_deleted",
                             partition=partition,
-                            count=before - len(log.segments),
+                            count=removed,
                             log_start_offset=log.log_start_offset,
                         )
                 except StorageError as error:

@@ -221,7 +221,7 @@ def test_marker_that_waits_for_the_topic_of_offsets_is_logged_once() -> None:
     lines = [
         (
             "transaction_marker_awaits_topic",
-            {"transactional_id": name, "partition": partition, "error": None},
+            {"transactional_id": name, "partition": partition, "error": "-"},
         )
         for name, partition in (
             ("tid-5", ("__consumer_offsets", 3)),

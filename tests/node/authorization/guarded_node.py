@@ -38,6 +38,8 @@ class GuardedDoor(NodeDoor):
         self.silent: list[int] = []
         self.granted: list[str] = []
         self.denied: list[str] = []
+        self.omitted: list[dict[str, object]] = []
+        """Counts of denials without a line."""
         self._connections = count(1_000)
         values = {
             "authorizer_class_name": AUTHORIZER,
@@ -132,6 +134,8 @@ class GuardedDoor(NodeDoor):
             self.denied.append(fields["message"].text)  # type: ignore[attr-defined]  # a Line
         elif name == "authorization_granted":
             self.granted.append(fields["message"].text)  # type: ignore[attr-defined]  # as above
+        elif name == "authorization_denied_suppressed":
+            self.omitted.append(fields)
         else:
             super()._report(name, **fields)
 

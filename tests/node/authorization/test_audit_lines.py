@@ -15,6 +15,7 @@ from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestT
 from kraft_wire.wire.message import Message
 from tests.node.authorization.guarded_node import (
     DENY,
+    NOBODY,
     PREFIXED,
     TOPIC,
     GuardedDoor,
@@ -75,6 +76,8 @@ def test_a_client_cannot_fill_the_disk_with_denials(node: GuardedDoor) -> None:
     """Ten lines a second for an address; the rest is counted."""
     node.ask(describe(*[f"t{number}" for number in range(100)]))
     assert len(node.denied) == 10
+    node.advance(1_000)
+    assert node.omitted == [{"client": NOBODY, "count": 90}]
 
 
 def test_lines_beyond_ten_a_second_are_counted_by_address_and_decision() -> None:
@@ -106,8 +109,11 @@ def test_lines_beyond_ten_a_second_are_counted_by_address_and_decision() -> None
     assert EVENTS["authorization_denied_suppressed"].level == "INFO"
     assert EVENTS["authorization_granted_suppressed"].level == "DEBUG"
     lines.clear()
-    decide(1, "10.0.0.4", 7_000, is_allowed=False)
-    assert [name for name, _ in lines] == [denied]
+    decide(11, "10.0.0.4", 7_000, is_allowed=False)
+    audit.tick(7_999)
+    assert [name for name, _ in lines] == [denied] * 10
+    audit.tick(8_000)
+    assert lines[10:] == [(f"{denied}_suppressed", {"client": "10.0.0.4", "count": 1})]
 
 
 def test_super_users_leave_lines_too() -> None:
