@@ -20,6 +20,7 @@ from tests.process import write_properties
 APACHE = RELEASE
 AUTO_JOIN = {"controller.quorum.auto.join.enable": "true"}
 SOME = 30
+CHANGE_TRIES = 3
 
 
 def ours_joins_apache(home: Path, steps: Steps) -> None:
@@ -136,8 +137,12 @@ def until_voter(quorum: MixedQuorum, node_id: int) -> None:
 
 
 def _changed(quorum: MixedQuorum, *arguments: str) -> str:
-    address = quorum[quorum.leader()].address
-    done = run_tool("kafka-metadata-quorum", ["--bootstrap-controller", address, *arguments])
+    """Have the voters changed; again where the leader got no answer of a voter that is too busy."""
+    for _ in range(CHANGE_TRIES):
+        address = quorum[quorum.leader()].address
+        done = run_tool("kafka-metadata-quorum", ["--bootstrap-controller", address, *arguments])
+        if "BROKER_NOT_AVAILABLE" not in done.text:
+            break
     assert done.exit_code == 0, done.text
     return done.stdout
 

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraft_wire.model import Offset
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.cleaning.retention import apply_retention
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.storage.making import DIRECTORY, append, batch_bytes, open_at
 
 CONFIG = LogConfig(segment_bytes=1 << 20, cleanup_policy=())
@@ -118,3 +119,21 @@ def test_a_log_start_at_the_end_of_an_epoch_removes_its_entry(how: int) -> None:
     assert life.log.epochs.entries == [(3, 2), (4, 4)]
     life.restart(how, 0)
     assert life.log.epochs.entries == [(3, 2), (4, 4)]
+
+
+def test_epochs_that_began_in_a_gap_are_noted_before_the_batch_behind_it() -> None:
+    """As a leader has them whose compaction removed their first batches; a restart keeps them."""
+    fs = SimFileSystem()
+    config = LogConfig(segment_bytes=1 << 20, cleanup_policy=("compact",))
+    log = open_at(fs, config)
+    fs.sync_directory("disk")
+    fs.sync_directory("")
+    append(log, batch_bytes(0, count=3, epoch=1))
+    data = batch_bytes(9, count=2, epoch=5)
+    begins = [OffsetAndEpoch(Offset(4), LeaderEpoch(2)), OffsetAndEpoch(Offset(7), LeaderEpoch(5))]
+    log.append(data, list(parse_batches(bytearray(data))), 0, 0, begins)
+    assert log.epochs.entries == [(1, 0), (2, 4), (5, 7)]
+    log.flush()
+    again = open_at(fs.crashed([]), config)
+    assert again.epochs.entries == [(1, 0), (2, 4), (5, 7)]
+    assert again.log_end_offset == 11

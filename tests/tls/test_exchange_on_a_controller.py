@@ -31,6 +31,7 @@ class Node(Controller):
 
     def __init__(self, make: str, home: Path, store: Certificate, trusted: Path) -> None:
         self.tls_port, self.plain_port = free_port(), free_port()
+        self.own = serial(store)
         addresses = {"SECURE": self.tls_port, "OPEN": self.plain_port}
         listeners = [f"{name}://127.0.0.1:{port}" for name, port in addresses.items()]
         settings = {
@@ -81,12 +82,11 @@ def node(
 def test_a_controller_serves_the_store_that_it_is_given(node: Node, authority: Authority) -> None:
     """SEC-TLS-20: at the controller's listener too."""
     context = trusting(authority)
-    first = node.served(context)
     new = authority.signed(f"renewed-by-{node.make}", subject="/CN=server")
     assert altered_at(node.plain_port, NODE_ID, {KEY: str(new.store)}) == DONE
     until(lambda: node.served(context) == serial(new))
     assert altered_at(node.plain_port, NODE_ID, {KEY: None}) == DONE
-    until(lambda: node.served(context) == first)
+    until(lambda: node.served(context) == node.own)
 
 
 def test_a_controller_keeps_its_store_where_the_new_one_is_of_no_use(
@@ -94,9 +94,10 @@ def test_a_controller_keeps_its_store_where_the_new_one_is_of_no_use(
 ) -> None:
     """SEC-TLS-20: it is recorded unchecked; the node keeps its own store, and logs why."""
     context = trusting(authority)
-    first = node.served(context)
+    # Connections of 4.3.1 use a former store for a moment, in the threads that change to it last.
+    until(lambda: {node.served(context) for _ in range(6)} == {node.own})
     nothing = tmp_path / "nothing.pem"
     assert altered_at(node.plain_port, NODE_ID, {KEY: str(nothing)}) == DONE
     until(lambda: "nothing.pem" in node.text)
-    assert node.served(context) == first
+    assert node.served(context) == node.own
     assert altered_at(node.plain_port, NODE_ID, {KEY: None}) == DONE
