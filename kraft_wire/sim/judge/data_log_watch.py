@@ -61,6 +61,8 @@ class DataLogWatch(LogWatch):
     @property
     def segments(self) -> tuple[SeenSegment, ...]:
         """Return the segments with their batches, oldest first."""
+        if not self._segments:
+            return ()  # the process died while the log began again elsewhere
         bases = [int(name[:20]) for name, _, _ in self._segments]
         ends = [*bases[1:], self.end_offset]
         held: dict[int, list[SeenBatch]] = {base: [] for base in bases}
