@@ -62,11 +62,12 @@ def _asked(home: Path, make: str) -> dict[tuple[str, ...], str]:
 
 def _answer(quorum: MixedQuorum, question: tuple[str, ...]) -> str:
     """What the tool prints, asked again where its controllers were too busy to answer in time."""
-    done = quorum.tool(question[0], *question[1:])
-    if done.exit_code != 0:
-        done = quorum.tool(question[0], *question[1:])
-    assert done.exit_code == 0, done.text
-    return done.stdout
+
+    def asked() -> str | None:
+        done = quorum.tool(*question)
+        return done.stdout if done.exit_code == 0 else None
+
+    return quorum.until(f"an answer to {question}", asked)
 
 
 def _without_figures(shown: str, quorum: MixedQuorum) -> str:

@@ -13,6 +13,7 @@ from kraft_wire.sim.disk.file_nodes import FileNode
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.faults.open_transactions import transactions_of_another_leader
 from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.data_log_watch import DataLogWatch
 from kraft_wire.sim.judge.log_watch import read_batches
 from kraft_wire.sim.judge.offset_answers import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAnswers
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
@@ -597,3 +598,8 @@ def test_what_is_due_and_not_done_is_told() -> None:
     timed.log.high_watermark = 1
     timed.judge.watches[NODE][TOPIC_ID, 0].state = (2, 1, 0, True)
     assert timed.overdue() is None
+
+
+def test_log_without_a_segment_has_none_for_the_judge() -> None:
+    """A process may die while its log begins again elsewhere."""
+    assert DataLogWatch("data/t-0").segments == ()

@@ -106,15 +106,20 @@ class FollowedPartition:
         """Return the fields of this partition in the next request."""
         partition, log = self.partition, self.partition.log
         assert partition.leader_epoch == self.leader_epoch, partition.topic_partition
-        latest = log.epochs.latest
         return FetchPosition(
             partition.topic,
             log.log_end_offset,
             log.log_start_offset,
             self.leader_epoch,
-            _NO_EPOCH if latest is None else latest,
+            self._latest_epoch,
             max_bytes,
         )
+
+    @property
+    def _latest_epoch(self) -> int:
+        """The newest leader epoch of our log, -1 for none."""
+        latest = self.partition.log.epochs.latest
+        return _NO_EPOCH if latest is None else latest
 
     @property
     def awaits_flush(self) -> bool:
@@ -231,10 +236,10 @@ class FollowedPartition:
         the whole batch (Kafka's UnexpectedAppendOffsetException).
         """
         log = self.partition.log
-        latest = log.epochs.latest
-        epoch = _NO_EPOCH if latest is None else latest
         try:
-            return batches_to_append(records, log.log_end_offset, epoch, self.leader_epoch)
+            return batches_to_append(
+                records, log.log_end_offset, self._latest_epoch, self.leader_epoch
+            )
         except RefusedRecords as refused:
             end = log.log_end_offset
             is_around_start = 0 <= refused.first_offset < end <= refused.last_offset
@@ -249,25 +254,19 @@ class FollowedPartition:
     def _append_up_to_gap(self, batches: list[RecordBatch], now_ms: int, wall_ms: int) -> Next:
         """Append batches up to a gap in which epochs began; the leader is asked for these first."""
         log, gap = self.partition.log, self._gap
-        latest = log.epochs.latest
-        end, epoch = log.log_end_offset, _NO_EPOCH if latest is None else latest
-        if gap is not None and gap.is_before(end, batches[0]):
+        if gap is not None and gap.is_before(log.log_end_offset, batches[0]):
             self._expect_gaps()
             log.append(batches[0].view, batches[:1], now_ms, wall_ms, gap.begins)
-            end, epoch = log.log_end_offset, gap.epoch
             batches = batches[1:]
         self._gap = None
-        if not batches:
-            return Next.FETCH
         count = len(batches)
         if self._env.asks_for_epochs:
-            count = count_before_gap(batches, end, epoch)
+            count = count_before_gap(batches, log.log_end_offset, self._latest_epoch)
         if count > 0:
             self._write(batches[:count], now_ms, wall_ms)
         if count == len(batches):
             return Next.FETCH
-        before = epoch if count == 0 else batches[count - 1].partition_leader_epoch
-        self._gap = GapEpochs(log.log_end_offset, before, batches[count])
+        self._gap = GapEpochs(log.log_end_offset, self._latest_epoch, batches[count])
         return Next.TRACE
 
     def _expect_gaps(self) -> None:

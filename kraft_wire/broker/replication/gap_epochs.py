@@ -28,8 +28,7 @@ def count_before_gap(batches: Sequence[RecordBatch], end_offset: int, latest_epo
     `end_offset` and `latest_epoch` (-1 for none) are those of the log before the batches. Epoch 0
     follows no other.
     """
-    assert batches, end_offset
-    if batches[-1].partition_leader_epoch == latest_epoch:
+    if not batches or batches[-1].partition_leader_epoch == latest_epoch:
         return len(batches)
     for index, batch in enumerate(batches):
         epoch = batch.partition_leader_epoch

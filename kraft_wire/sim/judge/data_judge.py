@@ -233,7 +233,7 @@ class DataJudge(ReplicaJudge):
     def _look_at_log(self, watch: ReplicaWatch, before: tuple[int, int, int, bool]) -> None:
         """Check the appends and truncations since the last look."""
         truth, changes = watch.truth, watch.look()
-        watch.cut_at = -1 if changes.truncated_to is None else changes.truncated_to
+        watch.truncated_to = -1 if changes.truncated_to is None else changes.truncated_to
         if self.moves is not None and watch.moved_from is not None:
             self.moves.moved(watch)
         if changes.truncated_to is not None:
@@ -283,7 +283,7 @@ class DataJudge(ReplicaJudge):
             self.check("S00 Canary", now == 0, watch, "committed up to", now)
         owed = min(before, truth.kept_until(watch.committed_epoch))
         # A log that is truncated behind a gap of compaction ends before the gap.
-        is_behind_gap = now == watch.state[0] and watch.cut_at >= owed
+        is_behind_gap = now == watch.state[0] and watch.truncated_to >= owed
         self.check("S04 MonotoneHighWatermark", now >= owed or is_behind_gap, watch, before, now)
         own = watch.log.batch_before(now) if now else None
         watch.committed_epoch = -1 if own is None else own.epoch

@@ -39,7 +39,7 @@ class ReplicaWatch:
     """The node's partition object; a new one after the partition was removed and added again."""
     is_loading: bool = True
     """Whether what is seen of the log was there when its process or its replica began."""
-    cut_at: int = -1
+    truncated_to: int = -1
     """Where the log was truncated since the look before, -1 if it was not."""
     log_start: int = -1
     """The node's log start offset, -1 for a process that was not checked yet."""
@@ -72,7 +72,7 @@ class ReplicaWatch:
         self.state, self.led_epoch, self.committed_epoch = _NOTHING, -1, -1
         self.partition = None
         self.is_loading = True
-        self.cut_at = self.log_start = -1
+        self.truncated_to = self.log_start = -1
         self.has_led, self.segments = False, []
         self.unclean_since_ms = None
         self.compared = {}

@@ -114,6 +114,11 @@ def test_no_more_than_a_thousand_epochs_of_a_gap_are_asked_for() -> None:
     assert (questions, len(gap.begins)) == (1_000, 1_000)
 
 
+def asked_epoch(follower: Follower) -> int:
+    """The epoch whose end is asked for now."""
+    return int(follower.epoch_request().topics[0].partitions[0].leader_epoch)
+
+
 def asking() -> tuple[Follower, Log]:
     """A follower whose log ends at 37, and whose leader has sent the batch at 41."""
     follower = Follower()
@@ -157,9 +162,9 @@ def test_batches_before_the_gap_are_appended_at_once() -> None:
     second = batch_bytes(50, epoch=3)
     follower.answer(data(BEHIND, second, high_watermark=51))
     assert content(log) == KEPT + BEHIND
-    assert follower.epoch_request().topics[0].partitions[0].leader_epoch == 2
+    assert asked_epoch(follower) == 2
     follower.answer_epoch(2, 46)
-    assert follower.epoch_request().topics[0].partitions[0].leader_epoch == 1
+    assert asked_epoch(follower) == 1
     follower.answer_epoch(1, 44)
     assert position(follower) == (43, 1, 5)
     follower.answer(data(second, high_watermark=51))
@@ -174,7 +179,7 @@ def test_a_gap_that_another_compaction_widens_is_asked_about_again() -> None:
     later = batch_bytes(60, epoch=2)
     follower.answer(data(later))
     assert content(log) == KEPT
-    assert follower.epoch_request().topics[0].partitions[0].leader_epoch == 1
+    assert asked_epoch(follower) == 1
     follower.answer_epoch(1, 50)
     follower.epoch_request()
     follower.answer_epoch(0, 39)
@@ -211,7 +216,7 @@ def test_a_question_that_is_refused_is_asked_again_after_a_rest(error: int) -> N
     follower.now_ms += BACKOFF_MS
     assert position(follower) == (37, 0, 5)
     follower.answer(data(BEHIND))
-    assert follower.epoch_request().topics[0].partitions[0].leader_epoch == 0
+    assert asked_epoch(follower) == 0
 
 
 def test_questions_of_both_kinds_are_asked_one_kind_after_the_other() -> None:

@@ -8,7 +8,7 @@ import { LEADERS_MOVE } from './client.mjs'
 const FILLER = ' kafka wire'.repeat(10)
 const BASE_TIMESTAMP_MS = 1_700_000_000_000
 const LARGE_BYTES = 1_000_000
-// A member that begins anew leaves its former self behind, until the session of that ends after 45 s.
+// A member that rejoins has another id; its former id stays in the group until its session of 45 s ends.
 const HELD_MS = LEADERS_MOVE ? 120_000 : 60_000
 const RESTART_TOTAL = 100
 const RESTART_FIRST = 40

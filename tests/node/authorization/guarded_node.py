@@ -22,7 +22,7 @@ from tests.broker.groups.node_door import DIRECTORY, NodeDoor, NodeReply
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ADMINISTRATOR = "10.0.0.1"
-NOBODY = "10.0.0.2"
+STRANGER = "10.0.0.2"
 ALL, ALLOW, DENY, LITERAL, PREFIXED = 2, 3, 2, 3, 4
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
 KINDS = (TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID)
@@ -60,7 +60,7 @@ class GuardedDoor(NodeDoor):
         request: Message,
         version: int | None = None,
         *,
-        host: str = NOBODY,
+        host: str = STRANGER,
         listener: str = BROKER_LISTENER,
         connection: int | None = None,
     ) -> Any:
@@ -106,7 +106,7 @@ class GuardedDoor(NodeDoor):
         name: str,
         operation: int,
         *,
-        host: str = NOBODY,
+        host: str = STRANGER,
         permission: int = ALLOW,
         pattern: int = LITERAL,
     ) -> None:

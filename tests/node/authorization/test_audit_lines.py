@@ -15,8 +15,8 @@ from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestT
 from kraft_wire.wire.message import Message
 from tests.node.authorization.guarded_node import (
     DENY,
-    NOBODY,
     PREFIXED,
+    STRANGER,
     TOPIC,
     GuardedDoor,
     guarded_node,
@@ -77,7 +77,7 @@ def test_a_client_cannot_fill_the_disk_with_denials(node: GuardedDoor) -> None:
     node.ask(describe(*[f"t{number}" for number in range(100)]))
     assert len(node.denied) == 10
     node.advance(1_000)
-    assert node.omitted == [{"client": NOBODY, "count": 90}]
+    assert node.omitted == [{"client": STRANGER, "count": 90}]
 
 
 def test_lines_beyond_ten_a_second_are_counted_by_address_and_decision() -> None:

@@ -44,7 +44,7 @@ from tests.node.authorization.guarded_node import (
     CLUSTER,
     CLUSTER_NAME,
     CONTROLLER_LISTENER,
-    NOBODY,
+    STRANGER,
     TOPIC,
     GuardedDoor,
     guarded_node,
@@ -176,7 +176,7 @@ def test_credentials_are_described_on_both_kinds_of_listener(
 def test_a_wrong_setting_of_a_broker_is_no_oracle(node: GuardedDoor) -> None:
     """SEC-ENV-16: 31 without the right, whatever the values; 4.3.1 says INVALID_REQUEST."""
     codes = []
-    for host in (NOBODY, ADMINISTRATOR):
+    for host in (STRANGER, ADMINISTRATOR):
         for name, value in (("1", "x"), ("1", "2"), ("9", "2")):
             change = AlterableConfig(name="log.cleaner.threads", config_operation=0, value=value)
             resource = AlterConfigsResource(resource_type=4, resource_name=name, configs=[change])
@@ -247,7 +247,7 @@ def test_a_broker_asks_again_until_the_entries_are_loaded() -> None:
     guarding = node.node._guards
     assert guarding is not None
     guarding._authorizer.is_loaded = False
-    sent = envelope(creation(), 7, Principal("User", "ann"), NOBODY)
+    sent = envelope(creation(), 7, Principal("User", "ann"), STRANGER)
     answer = node.ask(sent, 0, **FROM_CONTROLLER)
     assert answer.error_code == ErrorCode.NOT_CONTROLLER
     guarding._authorizer.is_loaded = True
@@ -265,7 +265,7 @@ def test_super_users_are_served_before_the_entries_are_loaded() -> None:
 
 def test_entries_count_for_open_connections_from_their_replay_on(node: GuardedDoor) -> None:
     """SEC-ACL-10: the same connection is refused, then served."""
-    asked: Any = {"connection": 5, "host": NOBODY}
+    asked: Any = {"connection": 5, "host": STRANGER}
     assert node.ask(creation(), 7, **asked).topics[0].error_code == NO_TOPIC
     node.permit(TOPIC, "new", Op.CREATE)
     assert node.ask(creation(), 7, **asked).topics[0].error_code == NONE

@@ -13,7 +13,7 @@ from kraft_wire.node.authorization.asker import Passed
 from kraft_wire.node.authorization.guards import Guards
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from tests.broker.small_broker import context as context_of
-from tests.node.authorization.guarded_node import NOBODY, TOPIC, GuardedDoor, guarded_node
+from tests.node.authorization.guarded_node import STRANGER, TOPIC, GuardedDoor, guarded_node
 
 FETCH, SHARE_FETCH = key_of("Fetch"), key_of("ShareFetch")
 ALTER_CONFIGS = key_of("IncrementalAlterConfigs")
@@ -36,13 +36,13 @@ def test_nobody_has_a_right_before_the_entries_are_loaded() -> None:
     told: list[tuple[str, dict[str, object]]] = []
     authorizer = StandardAuthorizer(frozenset({"User:root"}), allows_without_acl=True)
     guards = Guards(authorizer, lambda name, **fields: told.append((name, fields)))
-    stranger = asked_from(NOBODY)
+    stranger = asked_from(STRANGER)
     settings = guarded_node().node.broker.settings.source
     for _ in range(2):
         image = MetadataImage()
         asked = ListenerType.BROKER, stranger, ListGroupsRequest(), image, settings
         assert guards.judge(*asked) is CLOSE
-    assert told == [("acls_not_loaded", {"client": NOBODY, "api": "ListGroups"})]
+    assert told == [("acls_not_loaded", {"client": STRANGER, "api": "ListGroups"})]
     assert not guards.may_alter_brokers(stranger, ALTER_CONFIGS)
     for is_follower in (False, True):
         may_fetch = guards.fetch_rights(stranger, is_follower=is_follower)
@@ -59,7 +59,7 @@ def test_a_share_fetch_asks_once_for_each_topic() -> None:
     node = guarded_node("mine", "theirs")
     node.permit(TOPIC, "mine", Op.READ)
     node.denied.clear()
-    may_read = guards_of(node).share_rights(asked_from(NOBODY), SHARE_FETCH)
+    may_read = guards_of(node).share_rights(asked_from(STRANGER), SHARE_FETCH)
     asked = ["mine", "theirs", "missing", "theirs", "mine"]
     assert [may_read(name) for name in asked] == [True, False, False, False, True]
     assert len(node.denied) == 2
@@ -73,6 +73,6 @@ def test_an_address_is_read_alike_after_very_many_others() -> None:
     for number in range(module._HOSTS_MAX + 5):
         assert guards._host(f"10.1.{number >> 8}.{number & 255}").startswith("10.1.")
     assert len(guards._hosts) <= module._HOSTS_MAX
-    for host, expected in ((NOBODY, True), (f"/{NOBODY}", True), ("10.1.0.1", False)):
+    for host, expected in ((STRANGER, True), (f"/{STRANGER}", True), ("10.1.0.1", False)):
         may_read = guards.fetch_rights(asked_from(host), is_follower=False)
         assert may_read("mine") is expected

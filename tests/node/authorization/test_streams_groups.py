@@ -35,7 +35,7 @@ from tests.node.authorization.guarded_node import (
     CLUSTER,
     CLUSTER_NAME,
     GROUP,
-    NOBODY,
+    STRANGER,
     TOPIC,
     GuardedDoor,
     guarded_node,
@@ -59,7 +59,7 @@ def judged(node: GuardedDoor, request: Message) -> object:
 
 def stranger() -> RequestContext:
     context = context_of(0)
-    context.client_host = NOBODY
+    context.client_host = STRANGER
     return context
 
 

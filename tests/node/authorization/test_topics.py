@@ -37,8 +37,8 @@ from tests.node.authorization.guarded_node import (
     CLUSTER_NAME,
     CONTROLLER_LISTENER,
     DENY,
-    NOBODY,
     PREFIXED,
+    STRANGER,
     TOPIC,
     GuardedDoor,
     guarded_node,
@@ -212,7 +212,7 @@ def test_a_cursor_of_no_page_is_invalid_for_everybody(
     topics = [TopicRequest(name=name) for name in names]
     request = DescribeTopicPartitionsRequest(topics=topics, cursor=cursor)
     node.denied.clear()
-    for host in (ADMINISTRATOR, NOBODY):
+    for host in (ADMINISTRATOR, STRANGER):
         answer = node.ask(request, host=host)
         assert {each.error_code for each in answer.topics} <= {ErrorCode.INVALID_REQUEST}
         assert [each.name for each in answer.topics] == names
@@ -238,7 +238,7 @@ def test_metadata_of_a_topic_without_name_and_id_is_refused_as_a_whole(node: Gua
     nameless = MetadataRequest(topics=[MetadataRequestTopic(name=None)])
     early = MetadataRequest(topics=[MetadataRequestTopic(topic_id=UNKNOWN_ID, name="theirs")])
     for request, version, error in ((nameless, 12, -1), (early, 11, 42)):
-        for host in (ADMINISTRATOR, NOBODY):
+        for host in (ADMINISTRATOR, STRANGER):
             (topic,) = node.ask(request, version, host=host).topics
             assert (topic.error_code, topic.partitions) == (error, [])
     assert node.denied == []
