@@ -116,6 +116,13 @@ class Stage:
         self.log.segments.append(object())
         self.look()
 
+    def rolls_and_compacts(self, base: int, newest: bytes, *batches: bytes) -> None:
+        """Begin a segment, and merge all before it into the first, in one event."""
+        older = [each.base_offset for each in self.watch.log.segments]
+        self.fs.open(f"{self.directory}/{base:020d}.log", create=True).pwrite(newest, 0)
+        self.log.log_end_offset = self.log.high_watermark = base + 1
+        self.compacts(0, *batches, gone=tuple(older[1:]))
+
     def removes(self, base: int, *, start: int) -> None:
         """Remove a segment from the front."""
         self.fs.unlink(f"{self.directory}/{base:020d}.log")
@@ -190,6 +197,10 @@ def with_tombstone() -> Stage:
 
 def the_newest_is_lost() -> None:
     compactable().compacts(0, ONE_REDUCED, gone=(2,))
+
+
+def a_record_of_the_former_active_segment_is_lost() -> None:
+    compactable().rolls_and_compacts(4, batch(4, (b"d", b"4")), ONE_REDUCED, TWO)
 
 
 def a_record_without_a_newer_one_is_lost() -> None:
@@ -424,6 +435,7 @@ def a_segment_goes_that_is_young_before_the_process_dies() -> None:
 PLANTED: list[tuple[str, Callable[[], None]]] = [
     ("S50 CompactionKeeps", the_newest_is_lost),
     ("S50 CompactionKeeps", a_record_without_a_newer_one_is_lost),
+    ("S50 CompactionKeeps", a_record_of_the_former_active_segment_is_lost),
     ("S50 CompactionKeeps", a_value_is_another_one),
     ("S50 CompactionKeeps", the_time_changed),
     ("S50 CompactionKeeps", the_largest_time_is_that_of_a_removed_record),
@@ -476,6 +488,26 @@ def test_what_compaction_may_do_is_no_violation() -> None:
     assert stage.judge.marks["segments merged"] == 1
     assert stage.judge.upkeep is not None
     stage.judge.upkeep.compare(stage.watch)
+
+
+def test_the_active_segment_may_be_sealed_and_compacted_in_one_event() -> None:
+    """What was appended before the pass may supersede what was there (seed 9620617)."""
+    stage = Stage("compact")
+    stage.segment(0, ONE)
+    stage.segment(2, TWO)
+    new = batch(3, (b"a", b"3"))
+    stage.rolls_and_compacts(4, batch(4, (b"d", b"4")), TWO, new)
+    assert stage.judge.marks["log compacted"] == 1
+
+
+def test_a_merged_segment_may_have_more_batches_than_a_full_index() -> None:
+    """Its batches count as appended by nobody (seed 9620617)."""
+    stage = Stage("compact", segment_batches=1)
+    for offset in range(4):
+        stage.segment(offset, batch(offset, (b"%d" % offset, b"1")))
+    merged = [batch(offset, (b"%d" % offset, b"1")) for offset in range(6)]
+    stage.rolls_and_compacts(6, batch(6, (b"d", b"4")), *merged)
+    assert stage.judge.marks["log compacted"] == 1
 
 
 def test_a_tombstone_goes_behind_its_horizon() -> None:

@@ -24,8 +24,12 @@ from kraft_wire.wire.generated.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from kraft_wire.wire.generated.delete_share_group_state import DeleteShareGroupStateRequest
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kraft_wire.wire.generated.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+)
 from kraft_wire.wire.generated.write_share_group_state import WriteShareGroupStateRequest
 from kraft_wire.wire.message import Buffer, Message
 
@@ -34,6 +38,11 @@ __all__ = ["ClusterFaults"]
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
 _QUORUM_APIS: Final = (52, 53, 54, 59)
+_CHANGES_OF_SHARE_STATE: Final = (
+    InitializeShareGroupStateRequest.API_KEY,
+    WriteShareGroupStateRequest.API_KEY,
+    DeleteShareGroupStateRequest.API_KEY,
+)
 """Messages that may be sent with flipped bits: in others a receiver cannot detect the damage."""
 
 
@@ -153,8 +162,8 @@ class ClusterFaults(QuorumFaults):
         return int.from_bytes(data[4:6], "big") in _QUORUM_APIS
 
     def _may_be_replayed(self, data: Buffer) -> bool:
-        """Nothing in a write of share state says that it is older than the state, as in Kafka."""
-        return int.from_bytes(data[4:6], "big") != WriteShareGroupStateRequest.API_KEY
+        """Nothing in a change of share state says that it is older than the state, as in Kafka."""
+        return int.from_bytes(data[4:6], "big") not in _CHANGES_OF_SHARE_STATE
 
     def _port_of(self, machine: Machine) -> int:
         return BROKER_PORT if machine.is_broker_only else CONTROLLER_PORT

@@ -103,14 +103,25 @@ class DataLogWatch(LogWatch):
             self.edits.append(LogEdit(before, self.segments, is_rewritten))
 
     def _is_rewritten(self, names: list[str], nodes: list[FileNode]) -> bool:
-        """Return whether the newest known segment still exists, after changed segments."""
+        """Return whether the newest known segment still exists, after changed segments.
+
+        It may be one of those that were changed, if a newer one was begun in the same event.
+        """
         now = dict(zip(names, nodes, strict=True))
         last_name, last_node, _ = self._segments[-1]
         if now.get(last_name) is not last_node:
-            return False
+            return names[-1:] > [last_name] and self._has_new_file(now, last_name)
         older = [(name, now[name]) for name in names if name < last_name]
         known = [(name, node) for name, node, _ in self._segments[:-1]]
         return bool(older) and older != known[-len(older) :]
+
+    def _has_new_file(self, now: dict[str, FileNode], last_name: str) -> bool:
+        """Return whether a segment from the first known one to `last_name` is another file."""
+        files = {name: node for name, node, _ in self._segments}
+        first_name = self._segments[0][0]
+        if min(now) < first_name:
+            return False  # the log was dropped, and begun at a lower offset
+        return any(node is not files.get(name) for name, node in now.items() if name <= last_name)
 
     def _read_again(self, names: list[str], nodes: list[FileNode], changes: LogChanges) -> None:
         """Read every segment again; only batches after the old end count as appended."""

@@ -18,9 +18,16 @@ from operator import attrgetter
 from typing import Final, cast
 
 from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.judge.compaction_pass import (
+    COMPACTION_KEEPS,
+    CompactionPass,
+    limit_of,
+    newest_ms,
+    with_appended,
+)
 from kraft_wire.sim.judge.data_log_watch import DataLogWatch, LogEdit, SeenSegment
 from kraft_wire.sim.judge.log_watch import SeenBatch
-from kraft_wire.sim.judge.reduced_batches import BatchFacts, difference, facts_of, open_transactions
+from kraft_wire.sim.judge.reduced_batches import facts_of, open_transactions
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.replica_watch import ReplicaWatch
 from kraft_wire.sim.judge.segment_files import SegmentFiles
@@ -30,8 +37,6 @@ from kraft_wire.storage.log import Log
 
 __all__ = ["UpkeepJudge"]
 
-_KEEPS: Final = "S50 CompactionKeeps"
-_BOUNDS: Final = "S51 CompactionBounds"
 _START: Final = "S52 LogStartMonotone"
 _RETENTION: Final = "S53 RetentionAllowed"
 _STAMPED: Final = "S54 AppendTime"
@@ -121,8 +126,12 @@ class UpkeepJudge:
             self._check(_STAMPED, is_own, watch, *shown)
 
     def _look_at_roll(self, watch: ReplicaWatch, batch: SeenBatch, rules: LogRules) -> None:
-        """A leader appends one batch at a time, so that each but the first has an index entry."""
-        if not watch.state[3] or batch.epoch != watch.state[2]:
+        """A leader appends one batch at a time, so that each but the first has an index entry.
+
+        An older segment than the newest one may have been merged in the same event.
+        """
+        is_own = watch.state[3] and batch.epoch == watch.state[2]
+        if not is_own or batch.segment is not watch.log.batches[-1].segment:
             return
         at = bisect_right(watch.log.batches, batch.base_offset, key=_base_offset)
         same = takewhile(
@@ -211,12 +220,12 @@ class UpkeepJudge:
             is_beside = not watch.truth.has_open_transaction
             marks["log compacted beside an open transaction"] += is_beside
         own = [batch for segment in before for batch in segment.batches]
-        pass_ = _Pass(self, watch, before, own)
+        pass_ = CompactionPass(self.judge, watch, with_appended(before, after))
         left = {batch.base_offset: batch for segment in after for batch in segment.batches}
         for batch in own:
             pass_.look_at(batch, left.pop(batch.base_offset, None))
         invented = [base for base in left if base < before[-1].end_offset]
-        self._check(_KEEPS, not invented, watch, "invented", invented)
+        self._check(COMPACTION_KEEPS, not invented, watch, "invented", invented)
         if len(after) < len(before):
             marks["segments merged"] += 1
 
@@ -309,142 +318,9 @@ class UpkeepJudge:
             for offset, record in facts.records.items():
                 is_due = rules.is_compacted and truth.is_superseded(record)
                 is_there = offset < start or is_due or offset in found
-                self._check(_KEEPS, is_there, watch, "lacks", offset, record.key, "from", start)
-
-
-class _Pass:
-    """One compaction of one log, as the judge sees it afterwards."""
-
-    def __init__(
-        self,
-        upkeep: UpkeepJudge,
-        watch: ReplicaWatch,
-        before: list[SeenSegment],
-        batches: list[SeenBatch],
-    ) -> None:
-        self.judge = upkeep.judge
-        self.watch = watch
-        self.wall_ms = watch.machine.wall_ms
-        assert watch.truth.rules is not None, watch.truth.name
-        self.rules = watch.truth.rules
-        self.limit = limit_of(watch, tuple(before))
-        _, self.aborted = open_transactions(batches)
-        self.needed = _markers_with_records(batches)
-        self.newest: dict[bytes, int] = {}
-        self.last_of_producer: dict[int, int] = {}
-        """Producer id -> base offset of its last batch."""
-        self._data_epochs: dict[int, int] = {}
-        """Producer id -> epoch of its last data."""
-        for batch in batches:
-            facts = facts_of(batch)
-            self._note_producer(facts)
-            if batch.end_offset <= self.limit and not self._has_no_say(batch):
-                for offset, record in facts.records.items():
-                    if record.key is not None:
-                        self.newest[bytes(record.key)] = offset
-
-    def _note_producer(self, facts: BatchFacts) -> None:
-        """Store a producer's last data batch, or a marker if its epoch has no data."""
-        producer_id, epoch, _ = facts.producer
-        if producer_id < 0:
-            return
-        if not (facts.is_control and self._data_epochs.get(producer_id) == epoch):
-            self.last_of_producer[producer_id] = facts.base_offset
-        if not facts.is_control:
-            self._data_epochs[producer_id] = epoch
-
-    def _has_no_say(self, batch: SeenBatch) -> bool:
-        return batch.is_control or batch.base_offset in self.aborted
-
-    def look_at(self, before: SeenBatch, after: SeenBatch | None) -> None:
-        """Judge the change of one batch."""
-        check, watch = self.judge.check, self.watch
-        own = facts_of(before)
-        if after is not None and after.crc == before.crc:
-            if after.segment is not before.segment and not self._has_no_say(before):
-                is_due = any(r.value is None for r in own.records.values())
-                check(
-                    _KEEPS,
-                    own.horizon_ms is not None or not is_due,
-                    watch,
-                    before.identity,
-                    "has a tombstone and no delete horizon",
+                self._check(
+                    COMPACTION_KEEPS, is_there, watch, "lacks", offset, record.key, "from", start
                 )
-            return
-        is_below = before.end_offset <= self.limit
-        check(_BOUNDS, is_below, watch, before.identity, "is not below", self.limit)
-        kept = {} if after is None else facts_of(after).records
-        why = None if after is None else difference(before, after)
-        check(_KEEPS, why is None, watch, before.identity, why)
-        for offset in own.records:
-            if offset not in kept:
-                is_due = self._may_go(before, offset)
-                check(_KEEPS, is_due, watch, "lost", offset, "of", before.identity)
-        if after is None:
-            is_last = self.last_of_producer.get(own.producer[0]) == before.base_offset
-            is_needed = is_last and before.end_offset > watch.log_start
-            check(_KEEPS, not is_needed, watch, before.identity, "is its producer's last")
-            return
-        if not kept and own.records:
-            self.judge.marks["batch emptied and kept"] += 1
-        horizon_ms = facts_of(after).horizon_ms
-        if horizon_ms is not None and own.horizon_ms is None:
-            wanted = self.wall_ms + self.rules.delete_retention_ms
-            check(_KEEPS, horizon_ms == wanted, watch, "delete horizon", horizon_ms, wanted)
-            self.judge.marks["delete horizon set"] += 1
-
-    def _may_go(self, batch: SeenBatch, offset: int) -> bool:
-        """Return whether a record is superseded, or a tombstone past its horizon."""
-        facts = facts_of(batch)
-        record = facts.records[offset]
-        is_past = facts.horizon_ms is not None and facts.horizon_ms < self.wall_ms
-        marks = self.judge.marks
-        if facts.is_control:
-            return is_past and batch.base_offset not in self.needed
-        if batch.base_offset in self.aborted:
-            marks["aborted record removed"] += 1
-            return True
-        if record.key is None or self.newest.get(bytes(record.key), -1) > offset:
-            return True
-        if record.value is None and is_past:
-            marks["tombstone removed"] += 1
-            return True
-        return False
-
-
-def _markers_with_records(batches: list[SeenBatch]) -> dict[int, None]:
-    """Return the base offsets of markers whose transactions still have records in a log."""
-    open_: dict[int, None] = {}
-    found: dict[int, None] = {}
-    for batch in batches:
-        facts = facts_of(batch)
-        producer_id = facts.producer[0]
-        if facts.is_control:
-            if producer_id in open_:
-                del open_[producer_id]
-                found[batch.base_offset] = None
-        elif facts.is_transactional and facts.records:
-            open_[producer_id] = None
-    return found
-
-
-def limit_of(watch: ReplicaWatch, segments: tuple[SeenSegment, ...]) -> int:
-    """Return the first offset that compaction must not touch: KIP-58, KIP-98, KIP-354.
-
-    The active segment, uncommitted records, an open transaction, records younger than the lag.
-    """
-    rules = watch.truth.rules
-    assert rules is not None, watch.truth.name
-    limit = min(watch.state[1], segments[-1].base_offset if segments else 0)
-    batches = [batch for segment in segments for batch in segment.batches]
-    first, _ = open_transactions(batches)
-    if first is not None:
-        limit = min(limit, first)
-    if rules.min_lag_ms:
-        oldest_ms = watch.machine.wall_ms - rules.min_lag_ms
-        young = (each.base_offset for each in segments[:-1] if _newest_ms(each) > oldest_ms)
-        limit = min(limit, next(young, limit))
-    return limit
 
 
 def _begins_anew(edits: list[LogEdit]) -> bool:
@@ -460,14 +336,10 @@ def _removed_by(edit: LogEdit) -> list[SeenSegment]:
     return [each for each in edit.before if each.end_offset <= edit.after[0].base_offset]
 
 
-def _newest_ms(segment: SeenSegment) -> int:
-    return max((facts_of(batch).max_timestamp for batch in segment.batches), default=-1)
-
-
 def _is_expired(segment: SeenSegment, rules: LogRules, wall_ms: int) -> bool:
     if rules.retention_ms < 0 or not segment.batches:
         return False
-    return wall_ms - _newest_ms(segment) > rules.retention_ms
+    return wall_ms - newest_ms(segment) > rules.retention_ms
 
 
 def _retention_due(
