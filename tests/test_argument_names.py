@@ -65,6 +65,7 @@ MEANT: Final = {
     "sim/quorum_model/judgment.py: matches(stored=key)": _VOTER,
     "sim/quorum_model/rules.py: matches(stored=key)": _VOTER,
     "sim/quorum_model/starts.py: Replica(key=leader)": "the leader's own state",
+    "sim/judge/compaction_pass.py: SeenSegment(end_offset=base_offset)": "the next segment",
     "sim/quorum_model/starts.py: Replica(voted=leader)": "the vote that made it the leader",
     "spark/kraftwire/wire_sink.py: append(batches=wall_ms)": "of a producer, not a log",
     "testing/faults/documents.py: _number(name=value)": "a key of the document",
