@@ -13,6 +13,7 @@ from kraft_wire.storage.cleaning.cleaner import compact
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.crc32c import crc32c
+from kraft_wire.wire.records.batch_builder import build_batch
 from tests.sim.test_upkeep_judge import Stage
 from tests.storage.making import append, batch_bytes, marker_bytes, open_at
 
@@ -172,3 +173,25 @@ def test_compacted_files_are_right() -> None:
     filled.starts_again()
     filled.rewrite(f"{SEALED}.txnindex", lambda data: b"")
     filled.starts_again()  # the data of the aborted transaction are gone
+
+
+def test_a_replica_may_have_copied_a_marker_that_was_emptied() -> None:
+    """It does not take the marker's epoch, as in Kafka (seed 6000126)."""
+    filled = Filled("compact")
+    append(filled.log, batch_bytes(0, producer_id=1, sequence=0, transactional=True))
+    append(filled.log, marker_bytes(1, producer_id=1, abort=False))
+    emptied = build_batch(
+        [],
+        base_offset=2,
+        last_offset=2,
+        partition_leader_epoch=0,
+        producer_id=1,
+        producer_epoch=5,
+        is_control=True,
+    )
+    append(filled.log, bytes(emptied))
+    filled.log.update_high_watermark(filled.log.log_end_offset)
+    filled.look()
+    filled.log.roll(1)
+    filled.look()
+    assert filled.stage.judge.looked["S69 FilesAreTheLog"] > 0

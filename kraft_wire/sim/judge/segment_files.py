@@ -169,7 +169,7 @@ class _Producer:
     timestamp: int = -1
     coordinator_epoch: int = -1
     is_sure: bool = True
-    """False behind a marker that compaction has emptied."""
+    """False behind a marker that compaction has emptied: a replica that copied it ignored it."""
 
     def agrees(self, row: tuple[int, ...], *, is_whole: bool, is_compacted: bool) -> bool:
         """Return whether a row of a snapshot says the same."""
@@ -195,11 +195,13 @@ def _producers_of(batches: Sequence[SeenBatch]) -> dict[int, _Producer]:
         if producer_id < 0:
             continue
         own = found.setdefault(producer_id, _Producer())
+        if batch.is_control and head_of(batch).coordinator_epoch < 0:
+            own.is_sure = False
+            continue
         if own.epoch != epoch:
             own.epoch, own.last_sequence, own.last_offset, own.delta = epoch, -1, -1, 0
         if batch.is_control:
             own.coordinator_epoch = head_of(batch).coordinator_epoch
-            own.is_sure = own.is_sure and own.coordinator_epoch >= 0
         else:
             own.last_sequence = (first + delta) % _SEQUENCES
             own.last_offset, own.delta = batch.base_offset + delta, delta
