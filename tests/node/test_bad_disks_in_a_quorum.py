@@ -5,12 +5,20 @@ import pytest
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import DiskFull, FileSlice, FsyncFailed, Offset, OffsetAndEpoch
 from kraft_wire.node.quorum.quorum_log import QuorumLog
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION
 from kraft_wire.storage.snapshots.store import MetadataSnapshots
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Part
 from tests.node.quorum import NodeQuorum
 from tests.node.test_disk_errors import Failing, fill
-from tests.node.test_three_controllers import committed, config_of, configs, error_of, set_config
+from tests.node.test_three_controllers import (
+    committed,
+    config_of,
+    configs,
+    error_of,
+    set_config,
+    unfenced_broker,
+)
 
 OFTEN = {
     "metadata.log.max.record.bytes.between.snapshots": "1500",
@@ -79,6 +87,43 @@ def test_a_leader_on_a_full_disk_refuses_changes_and_goes_on_when_there_is_room(
     fs.capacity_bytes = None
     committed(quorum, 2)
     assert configs(quorum) == ["2"] * 3
+
+
+def test_a_metadata_log_whose_end_was_cut_is_logged_at_the_start() -> None:
+    """A kill left the head of a batch; the logs of the others are whole."""
+    quorum = NodeQuorum()
+    committed(quorum, 1)
+    quorum.level()
+    victim = follower_of(quorum)
+    log = quorum.members[victim].running.raft.log
+    end, path = log.log_end_offset, log.active_segment.path
+    quorum.kill(victim)
+    file = quorum.members[victim].fs.open(path)
+    file.pwrite(end.to_bytes(8, "big") + b"\0" * 9, file.size_bytes())
+    quorum.start(victim)
+    fields = {"partition": METADATA_PARTITION, "log_end_offset": end, "bytes": 17}
+    cuts = [
+        (node_id, told)
+        for node_id, member in quorum.members.items()
+        for name, told in member.lines
+        if name == "torn_tail_cut"
+    ]
+    assert cuts == [(victim, fields)]
+
+
+def test_a_fencing_that_waits_for_room_is_one_line() -> None:
+    quorum = NodeQuorum(settings={"broker.session.timeout.ms": "1000"})
+    leader = quorum.elect()
+    unfenced_broker(quorum, leader)
+    fs = quorum.members[leader].fs
+    fill(fs, 10)
+    quorum.advance(5_000)
+    assert quorum.elect() == leader
+    assert "broker_session_expired" not in lines(quorum, leader)
+    fs.capacity_bytes = None
+    quorum.advance(2_000)
+    assert lines(quorum, leader).count("broker_session_expired") == 1
+    assert quorum.members[leader].running.controller.image.brokers[9].fenced
 
 
 def without_a_disk(settings: dict[str, str]) -> tuple[NodeQuorum, int]:

@@ -365,26 +365,26 @@ class ControllerHost:
     def _fence_stale_brokers(self, now_ms: int, wall_ms: int) -> None:
         """Fence brokers one by one, each by the image after the previous; later on a full disk."""
         while records := self.controller.stale_broker_records(now_ms):
-            self._report_expired(records, now_ms)
+            expired = self._expired(records, now_ms)
             write = self._append_all(records, now_ms, wall_ms)
             if write.disk_full is not None:
                 self._disk_full(write.disk_full)
                 self._fence_from_ms = now_ms + _AGAIN_AFTER_MS
             if write.next_offset is None:
                 return
+            self._report("broker_session_expired", **expired)
 
-    def _report_expired(self, records: Sequence[VersionedRecord], now_ms: int) -> None:
-        """Log the reason of a fencing; its last record is the change of the registration."""
+    def _expired(self, records: Sequence[VersionedRecord], now_ms: int) -> dict[str, object]:
+        """Return the reason of a fencing; its last record is the change of the registration."""
         change, controller = records[-1].record, self.controller
         assert isinstance(change, BrokerRegistrationChangeRecord), change
         contact_ms = controller.sessions[change.broker_id].contact_ms
-        self._report(
-            "broker_session_expired",
-            broker=change.broker_id,
-            broker_epoch=change.broker_epoch,
-            silent_ms="-" if contact_ms is None else now_ms - contact_ms,
-            session_timeout_ms=controller.session_timeout_ms,
-        )
+        return {
+            "broker": change.broker_id,
+            "broker_epoch": change.broker_epoch,
+            "silent_ms": "-" if contact_ms is None else now_ms - contact_ms,
+            "session_timeout_ms": controller.session_timeout_ms,
+        }
 
     def _elections_deadline_ms(self) -> int | None:
         """Return when periodic elections are due."""

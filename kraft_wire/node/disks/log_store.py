@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAndOffsetView
 from kraft_wire.model import DiskFull, Offset, ReportEvent, StorageError, TopicPartition, Uuid
 from kraft_wire.node.disks.refused_appends import RefusedAppends, room
+from kraft_wire.node.disks.torn_tails import report_torn_tail
 from kraft_wire.node.event_log import Line
 from kraft_wire.settings.cordoning import is_cordoned
 from kraft_wire.settings.definition import ConfigValue
@@ -279,22 +280,12 @@ class NodeLogStore:
             place = directory.path
             self._report("log_directory_loading", directory=place, was_clean=directory.was_clean)
             directory.load_logs(self.config_for, wall_ms)
-            logs, damaged = len(directory.logs), len(directory.damaged)
-            self._report("log_directory_loaded", directory=place, logs=logs, refused=damaged)
-            self._report_cuts(directory)
+            logs_count, damaged = len(directory.logs), len(directory.damaged)
+            self._report("log_directory_loaded", directory=place, logs=logs_count, refused=damaged)
+            for log in directory.logs.values():
+                report_torn_tail(self._report, log)
             for partition, error in directory.damaged.items():
                 self._tell_damaged(directory, partition, error)
-
-    def _report_cuts(self, directory: LogDirectory) -> None:
-        """Log each log whose end recovery has cut."""
-        for partition, log in directory.logs.items():
-            if log.cut_bytes:
-                self._report(
-                    "torn_tail_cut",
-                    partition=partition,
-                    log_end_offset=log.log_end_offset,
-                    bytes=log.cut_bytes,
-                )
 
     def _report_roll(self, log: Log) -> None:
         sealed, active = log.segments[-2:]

@@ -24,6 +24,7 @@ from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.config.quorum_config import raft_config, reachable, static_voters
 from kraft_wire.node.disks.log_store import repair_command
 from kraft_wire.node.disks.refused_appends import room
+from kraft_wire.node.disks.torn_tails import report_torn_tail
 from kraft_wire.node.quorum.metadata_opening import open_metadata_log
 from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
@@ -152,6 +153,7 @@ def open_quorum(
     try:
         replica_config = raft_config(config, own.meta.cluster_id, own.meta.directory_id)
         opened = open_metadata_log(fs, own, config.settings, static_voters(config), wall_ms)
+        report_torn_tail(report, opened.log.log)
         replica_config = reachable(replica_config, opened.voters.latest)
         is_alone = len(opened.voters.latest) <= 1
         if config.is_controller and not replica_config.endpoints and not is_alone:
