@@ -6,6 +6,7 @@ from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import Listener, case
 from kraft_wire.conformance.quorum import DIRECTORY_ID, NO_VOTER, OTHER_CLUSTER, quorum_facts
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -88,14 +89,16 @@ def directories_of_an_unknown_broker(controller: Subject, version: int) -> None:
     expect.true(found != ErrorCode.NONE, "an error", found, "error_code")
 
 
+def _cluster_id(controller: Subject) -> str:
+    request = DescribeClusterRequest(endpoint_type=_CONTROLLERS)
+    return controller.prepare(request, DescribeClusterResponse).cluster_id
+
+
 def _migrating(controller: Subject, broker_id: int) -> BrokerRegistrationRequest:
     """Return a registration that no controller accepts: of a broker with ZooKeeper."""
-    cluster = controller.prepare(
-        DescribeClusterRequest(endpoint_type=_CONTROLLERS), DescribeClusterResponse
-    )
     return BrokerRegistrationRequest(
         broker_id=broker_id,
-        cluster_id=cluster.cluster_id,
+        cluster_id=_cluster_id(controller),
         incarnation_id=DIRECTORY_ID,
         is_migrating_zk_broker=True,
     )
@@ -111,6 +114,27 @@ def registration_of_a_broker_that_migrates(controller: Subject, version: int) ->
     answer = controller.ask(request, version, BrokerRegistrationResponse)
     expect.error(answer, "error_code", ErrorCode.BROKER_ID_NOT_REGISTERED)
     expect.equal(answer, "broker_epoch", -1)
+
+
+@case("BrokerRegistration", "KIP-858", since=2, listener=Listener.CONTROLLER)
+def registration_with_wrong_directories(controller: Subject, version: int) -> None:
+    """A broker without directories, with a reserved one or with one twice: INVALID_REGISTRATION.
+
+    Register a broker with such directories, and without features, for which the controller would
+    refuse it anyway.
+    """
+    cluster_id = _cluster_id(controller)
+    reserved = Uuid((1).to_bytes(16, "big"))
+    for directories in ([], [reserved], [DIRECTORY_ID, DIRECTORY_ID]):
+        request = BrokerRegistrationRequest(
+            broker_id=NO_VOTER,
+            cluster_id=cluster_id,
+            incarnation_id=DIRECTORY_ID,
+            log_dirs=directories,
+        )
+        answer = controller.ask(request, version, BrokerRegistrationResponse)
+        expect.error(answer, "error_code", ErrorCode.INVALID_REGISTRATION)
+        expect.equal(answer, "broker_epoch", -1)
 
 
 @case("BrokerRegistration", _CLUSTER, since=1, listener=Listener.CONTROLLER)

@@ -240,6 +240,24 @@ def partitions_that_come_later(broker: Subject, version: int) -> None:
 
 
 @case(_API, _SOURCE)
+def members_with_different_topics(broker: Subject, version: int) -> None:
+    """A member gets the partitions of its topic, and those of the others stay where they are.
+
+    Join with one topic, join as another member with another topic of 2 partitions.
+    """
+    group_id, own, other = broker.group(), broker.topic(), broker.topic(partitions=2)
+    joined(broker, version, broker.group(), other)
+    epoch = joined(broker, version, group_id, own).member_epoch
+    request = joining(group_id, other.name)
+    request.member_id = _OTHER_MEMBER_ID
+    epoch_of_other = _accepted(broker, version, request).member_epoch
+    given = _until_assigned(broker, heartbeat(group_id, epoch_of_other, _OTHER_MEMBER_ID))
+    expect.true(given == [0, 1], "all partitions of its topic", given, "assignment")
+    answer = _accepted(broker, version, heartbeat(group_id, epoch))
+    expect.equal(answer, "assignment", None)
+
+
+@case(_API, _SOURCE)
 def topic_that_is_subscribed_no_longer(broker: Subject, version: int) -> None:
     """A member that subscribes to one of its two topics, and reports that it has that, keeps it.
 

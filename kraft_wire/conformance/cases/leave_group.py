@@ -11,6 +11,7 @@ from kraft_wire.wire.generated.describe_groups import (
     DescribeGroupsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.leave_group import (
     LeaveGroupRequest,
@@ -168,3 +169,33 @@ def last_member_beside_an_unknown_one(broker: Subject, version: int) -> None:
     question = DescribeGroupsRequest(groups=[group_id])
     described = broker.prepare(question, DescribeGroupsResponse)
     expect.equal(described, "groups[0].group_state", "Empty")
+
+
+@case("LeaveGroup", "Kafka protocol guide, LeaveGroup API")
+def member_leaves_a_rebalance(broker: Subject, version: int) -> None:
+    """The other members of a rebalance are still waited for when one of them leaves.
+
+    Two members begin to join a stable group, one of them leaves, the first sends a heartbeat.
+    """
+    group_id = broker.group()
+    first = stable_member(broker, group_id)
+    staying, leaving = broker.connect(), broker.connect()
+    member_ids = []
+    for each in (staying, leaving):
+        named = each.ask(join_request(group_id), _STATIC_JOIN, JoinGroupResponse)
+        member_ids.append(named.member_id)
+        payload, _ = each.encoded(join_request(group_id, named.member_id), _STATIC_JOIN)
+        each.send_frame(payload)
+    question = DescribeGroupsRequest(groups=[group_id])
+    for _ in broker.attempts("two more members"):
+        described = broker.prepare(question, DescribeGroupsResponse).groups[0]
+        if len(described.members) == 1 + len(member_ids):
+            break
+    answer = _leave(broker, version, group_id, member_ids[1])
+    expect.error(answer, _code(version), ErrorCode.NONE)
+    expect.true(staying.is_silent(0.1), "a JoinGroup that waits", "a response")
+    request = HeartbeatRequest(
+        group_id=group_id, generation_id=first.generation_id, member_id=first.member_id
+    )
+    beat = broker.prepare(request, HeartbeatResponse)
+    expect.error(beat, "error_code", ErrorCode.REBALANCE_IN_PROGRESS)

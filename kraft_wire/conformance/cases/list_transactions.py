@@ -182,6 +182,52 @@ def pattern_with_classes(broker: Subject, version: int) -> None:
 
 
 @case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
+def pattern_with_numbers(broker: Subject, version: int) -> None:
+    """A pattern has characters by their number, in base 16 or 8.
+
+    List by patterns for the last character of the name and for another one.
+    """
+    producer = new_producer(broker)
+    name = producer.transactional_id
+    last = ord(name[-1])
+    for number, wanted in ((last, "Empty"), (ord("x"), None)):
+        for pattern in (
+            f"\\x{number:02x}",
+            f"\\x{{{number:x}}}",
+            f"\\{number:03o}",
+            f"[\\x{number:02x}]",
+        ):
+            request = ListTransactionsRequest(transactional_id_pattern=name[:-1] + pattern)
+            _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
+def pattern_with_named_classes(broker: Subject, version: int) -> None:
+    """A pattern has classes of characters by their POSIX names.
+
+    List by patterns for the last character of the name, a digit, and for a "-" in it.
+    """
+    producer = new_producer(broker)
+    name = producer.transactional_id
+    last, before = name[-1], name.rpartition("-id-")[0]
+    for dash, digit, wanted in (
+        ("[[:punct:]]", "[[:digit:]]", "Empty"),
+        ("[[:graph:]]", "[[:alnum:]]", "Empty"),
+        ("[[:print:]]", "[[:xdigit:]]", "Empty"),
+        ("[[:ascii:]]", "[[:word:]]", "Empty"),
+        ("[[:^word:]]", "[[:^alpha:]]", "Empty"),
+        ("-", "[[:alpha:]]", None),
+        ("[[:alnum:]]", last, None),
+        ("[[:space:][:cntrl:][:blank:]]", last, None),
+        ("-", "[[:upper:][:lower:]]", None),
+        ("[^[:punct:]]", last, None),
+    ):
+        pattern = f"{before}{dash}{name[len(before) + 1 : -1]}{digit}"
+        request = ListTransactionsRequest(transactional_id_pattern=pattern)
+        _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
 def wrong_patterns(broker: Subject, version: int) -> None:
     """Each kind of mistake in a pattern is refused with INVALID_REGULAR_EXPRESSION.
 

@@ -41,6 +41,7 @@ _RENEWAL_SINCE: Final = 2
 _RECORD_LIMIT: Final = 1
 _FINAL: Final = -1
 _DELIVERIES_MAX: Final = 2
+_LOCK_MS: Final = 20_000
 _LISTED_AFTER_MS: Final = 500
 """Until then 4.3.1 may not list a partition that it still locks for the fetch before."""
 
@@ -129,6 +130,19 @@ def deliveries_of_each_record(broker: Subject, version: int) -> None:
         expect_acquired(_sent(broker, version, first), (0, 0, 2))
         every = share_fetch(group_id, 2, topic, (0, 2, [RELEASE]))
         expect_acquired(_sent(broker, version, every), (0, 0, 3), (1, 2, 2))
+
+
+@case(_API, "KIP-932, share.record.lock.duration.ms")
+def lock_of_the_group(broker: Subject, version: int) -> None:
+    """The response has the time of a lock that its group has.
+
+    Set share.record.lock.duration.ms to 20000, write 3 records, open a share session.
+    """
+    settings = {"share.record.lock.duration.ms": str(_LOCK_MS)}
+    with records_of_a_group(broker, settings=settings) as (group_id, topic):
+        answer = _sent(broker, version, share_fetch(group_id, 0, topic))
+        expect_acquired(answer, (0, 2, 1))
+        expect.equal(answer, "acquisition_lock_timeout_ms", _LOCK_MS)
 
 
 @case(_API, _SOURCE)
@@ -274,6 +288,29 @@ def unchanged_partition(broker: Subject, version: int) -> None:
             expect.error(answer, "error_code", ErrorCode.NONE)
             found = len(answer.responses)
             expect.true(found == listed, f"{listed} topics", found, "responses")
+
+
+@case(_API, _SESSIONS)
+def added_partition(broker: Subject, version: int) -> None:
+    """A partition that comes to a session later is listed once without records.
+
+    Open a session with the first of two empty partitions, name the second one, fetch again.
+    """
+    topic = broker.topic(partitions=2)
+    with share_group(broker) as group_id:
+        member_epoch(broker, group_id, topic, partitions=2)
+        for epoch, named, listed in ((0, 0, [0]), (1, 1, [1]), (2, None, [])):
+            request = share_fetch(
+                group_id,
+                epoch,
+                None if named is None else topic,
+                partition=named or 0,
+                max_wait_ms=_LISTED_AFTER_MS,
+            )
+            answer = _sent(broker, version, request)
+            expect.error(answer, "error_code", ErrorCode.NONE)
+            found = [each.partition_index for one in answer.responses for each in one.partitions]
+            expect.true(found == listed, str(listed), found, "responses")
 
 
 @case(_API, _SESSIONS)

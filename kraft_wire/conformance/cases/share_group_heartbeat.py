@@ -1,10 +1,17 @@
 """ShareGroupHeartbeat, API key 76: members of share groups join, stay and leave (KIP-932)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.consumer_members import joined as joined_consumer
+from kraft_wire.conformance.internal_topics import (
+    BODY_AT,
+    internal_topic,
+    type_of,
+    values_since,
+)
 from kraft_wire.conformance.share_members import (
     LEAVE_EPOCH,
     MEMBER_ID,
@@ -21,6 +28,13 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
+)
+from kraft_wire.wire.generated.share_group_state_partition_metadata_key import (
+    ShareGroupStatePartitionMetadataKey,
+)
+from kraft_wire.wire.generated.share_group_state_partition_metadata_value import (
+    ShareGroupStatePartitionMetadataValue,
+    TopicPartitionsInfo,
 )
 
 _API: Final = "ShareGroupHeartbeat"
@@ -108,6 +122,52 @@ def members_share_a_partition(broker: Subject, version: int) -> None:
         expect.equal(answer, "assignment.topic_partitions[0].partitions", [0])
         again = _sent(broker, version, joining(group_id, topic.name))
         expect.equal(again, "assignment.topic_partitions[0].partitions", [0])
+
+
+@case(_API, _SOURCE)
+def members_divide_partitions(broker: Subject, version: int) -> None:
+    """Two members of two partitions get one each.
+
+    Join until there are two partitions, join as another member, ask for the partitions of both.
+    """
+    topic = broker.topic(partitions=2)
+    with share_group(broker) as group_id:
+        member_epoch(broker, group_id, topic, OTHER_MEMBER_ID, partitions=2)
+        member_epoch(broker, group_id, topic)
+        found = []
+        for member_id in (MEMBER_ID, OTHER_MEMBER_ID):
+            answer = _sent(broker, version, joining(group_id, topic.name, member_id=member_id))
+            expect.error(answer, "error_code", ErrorCode.NONE)
+            given = answer.assignment.topic_partitions if answer.assignment is not None else []
+            found += [list(each.partitions) for each in given]
+        expect.true(sorted(found) == [[0], [1]], "one partition each", found, "assignment")
+
+
+@case(_API, "ShareGroupStatePartitionMetadataValue.json")
+def record_of_the_partitions(broker: Subject, version: int) -> None:
+    """The log of groups names partitions while their state begins, and then as begun.
+
+    Join with a topic of 2 partitions until they are assigned, read what was written to
+    __consumer_offsets.
+    """
+    topic = broker.topic(partitions=2)
+    log = internal_topic(broker, broker.offsets_topic().name)
+    with share_group(broker) as group_id:
+        _sent(broker, version, joining(group_id, topic.name))
+        member_epoch(broker, group_id, topic, partitions=2)
+        key = ShareGroupStatePartitionMetadataKey.RECORD_TYPE
+        seen = [
+            [_partitions(found.initializing_topics), _partitions(found.initialized_topics)]
+            for each, value in values_since(broker, log)
+            if type_of(each) == key and group_id.encode() in each
+            for found, _ in [ShareGroupStatePartitionMetadataValue.decode(value, 0, BODY_AT)]
+        ]
+        wanted = [[[0, 1], []], [[], [0, 1]]]
+        expect.true(seen == wanted, str(wanted), seen)
+
+
+def _partitions(topics: Sequence[TopicPartitionsInfo]) -> list[int]:
+    return sorted(partition for each in topics for partition in each.partitions)
 
 
 @case(_API, _SOURCE)
