@@ -60,6 +60,12 @@ def ask(broker: Broker, topics: dict[str, list[int]] | None, version: int = 5) -
     }
 
 
+def test_sizes_of_the_volume_are_unknown_for_a_directory_that_is_offline(broker: Broker) -> None:
+    response = handle(broker, context(5), DescribeLogDirsRequest(topics=None))
+    found = [(each.total_bytes, each.usable_bytes) for each in response.results]
+    assert found == [(1000, 400), (-1, -1)]
+
+
 @pytest.mark.parametrize(
     ("topics", "found"),
     [

@@ -1,7 +1,7 @@
 """Requests to a group's coordinator: dead connections, and how long one answer may take."""
 
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import MagicMock, patch
 
 import pytest
 
@@ -67,6 +67,15 @@ def test_the_coordinator_is_looked_for_over_a_new_connection(broker: OnlyBroker)
     broker.is_dead = True
     with no_time(), patch("kraft_wire.client.coordinator.connect", lambda *_: broker):
         assert beat(GroupCoordinator(broker, "g")) == 0
+
+
+def test_whether_the_coordinator_serves_a_request(broker: OnlyBroker) -> None:
+    coordinator = GroupCoordinator(broker, "g")
+    with no_time(), patch("kraft_wire.client.coordinator.connect", lambda *_: broker):
+        beat(coordinator)
+    assert coordinator.serves(HeartbeatRequest(group_id="g"))
+    broker.version_of = MagicMock(side_effect=BrokerConnectionError("not served"))  # type: ignore[method-assign]  # an older broker
+    assert not coordinator.serves(HeartbeatRequest(group_id="g"))
 
 
 def test_patience_for_one_answer_is_not_that_for_the_next(broker: OnlyBroker) -> None:

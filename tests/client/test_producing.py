@@ -216,6 +216,16 @@ def test_what_cannot_be_written_is_refused(code: int, words: str) -> None:
     assert {request.timeout_ms for request in brokers.requests} == {9_000}
 
 
+def test_a_leader_that_never_answers_is_the_reason() -> None:
+    brokers = Brokers(["lost request"] * 100)
+    with no_time():
+        settings = ProduceSettings(delivery_seconds=9)
+        producer = IdempotentProducer(FakeCluster(brokers), settings)
+        producer.append(KEYS[0], 1, None, b"x")
+        with pytest.raises(ClusterRefused, match=r"^lost; nothing was written for 9 s"):
+            producer.flush()
+
+
 def test_record_that_is_too_large_is_refused_before_or_by_the_topic() -> None:
     with no_time():
         settings = ProduceSettings(record_bytes_max=500)

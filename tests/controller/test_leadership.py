@@ -25,6 +25,7 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.registry import message_table, request_class, response_class
+from kraft_wire.wire.generated.unregister_broker import UnregisterBrokerRequest
 from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.message import Message, Struct
 from kraft_wire.wire.schema import StructTable
@@ -234,3 +235,40 @@ def test_interval_of_nothing_writes_no_idle_records() -> None:
     activated(each, leveled())
     assert each.idle_deadline_ms() is None
     assert each.idle_records(1 << 40) == []
+
+
+def test_a_controller_follows_its_own_settings_and_those_of_all_brokers() -> None:
+    """Its own override them; those of another node do not concern it."""
+    cluster = OneNodeCluster()
+
+    def threads(node: str, value: str | None) -> int:
+        record = ConfigRecord(
+            resource_type=BROKER_RESOURCE, resource_name=node, name="num.io.threads", value=value
+        )
+        cluster.commit([VersionedRecord(record)])
+        return cluster.controller.settings.integer("num.io.threads")
+
+    usual = cluster.controller.settings.integer("num.io.threads")
+    assert threads("", "21") == 21
+    assert threads("1", "22") == 22
+    assert threads("2", "23") == 22
+    assert threads("1", "24") == 24
+    assert threads("", "25") == 24
+    assert threads("1", None) == 25
+    assert threads("", None) == usual
+
+
+def test_only_an_atomic_change_has_to_fit_into_one_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kraft_wire.controller.requests.BATCH_BYTES_MAX", 10)
+    cluster = OneNodeCluster(brokers=2)
+    create = CreateTopicsRequest(
+        topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)]
+    )
+    refused = cluster.ask(create, 7)
+    assert isinstance(refused, CreateTopicsResponse)
+    assert refused.topics[0].error_code == ErrorCode.RECORD_LIST_TOO_LARGE
+    assert cluster.loader.image.topic("t") is None
+    cluster.ask(UnregisterBrokerRequest(broker_id=2), 0)
+    assert [*cluster.loader.image.brokers] == [1]

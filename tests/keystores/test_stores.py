@@ -35,6 +35,14 @@ def certificate() -> str:
     return "".join(CERTIFICATE.split())
 
 
+def test_a_store_shows_no_secret() -> None:
+    """A trace or an assertion may show it."""
+    shown = repr(Store("/etc/own.jks", text="-----BEGIN PRIVATE KEY-----", password="hush"))
+    assert "/etc/own.jks" in shown
+    assert "hush" not in shown
+    assert "PRIVATE" not in shown
+
+
 @pytest.mark.parametrize("identity", ["identity.jks", "identity.p12"])
 @pytest.mark.parametrize("trusted", ["trust.jks", "trust.p12"])
 def test_openssl_speaks_with_the_stores(tmp_path: Path, identity: str, trusted: str) -> None:

@@ -50,6 +50,17 @@ def test_match_means_what_concerns_the_name(
     assert asking("orders-1", MATCH).matches(entry(name, pattern, permission)) is is_meant
 
 
+@pytest.mark.parametrize(
+    ("resource", "pattern", "is_unknown"),
+    [(TOPIC, LITERAL, False), (99, LITERAL, True), (TOPIC, 99, True), (99, 99, True)],
+)
+def test_a_filter_names_a_resource_by_known_codes(
+    resource: int, pattern: int, is_unknown: bool
+) -> None:
+    asked = AclFilter(resource, "orders", pattern, None, None, ANY, ANY)
+    assert asked.resource_is_unknown is is_unknown
+
+
 @PERMISSIONS
 @pytest.mark.parametrize("pattern", [LITERAL, PREFIXED])
 def test_other_pattern_types_mean_the_same_name_only(pattern: int, permission: int) -> None:

@@ -101,11 +101,33 @@ def test_observed_record_encodes_to_the_observed_size_and_back(file_name: str) -
         (b"\x01\x02\x00\x05ab", "TopicRecord version 0: name"),
         (b"\x01\x14\x00\x00\x00", "1 extra bytes"),
         (b"\x80\x80\x80\x80\x80\x80", "more than five bytes"),
+        (b"\x80\x80\x80\x80\x80\x01", "more than five bytes"),
     ],
 )
 def test_value_that_is_not_one_record_is_a_fault(value: bytes, reason: str) -> None:
     with pytest.raises(MetadataFault, match=reason):
         decode_record(value)
+
+
+def test_epoch_of_the_features_is_the_offset_of_the_batch_that_changed_them() -> None:
+    """Also where nobody asks for the image before the next batch."""
+    loader = MetadataLoader()
+    level = FeatureLevelRecord(name="metadata.version", feature_level=30)
+    loader.take_batch([level], 0, 1)
+    loader.take_batch([TopicRecord(name="t", topic_id=Uuid(bytes(15) + b"\x07"))], 1, 1)
+    assert loader.image.finalized_features_epoch == 0
+    assert loader.image.topic("t") is not None
+
+
+@pytest.mark.parametrize(("start", "is_right"), [(999, False), (1000, True), (1001, True)])
+def test_producer_ids_never_decrease(start: int, is_right: bool) -> None:
+    before = replayed(ProducerIdsRecord(next_producer_id=1000))
+    if is_right:
+        after = replayed(ProducerIdsRecord(next_producer_id=start), onto=before)
+        assert after.next_producer_id == start
+        return
+    with pytest.raises(MetadataFault, match="producer ids decrease from 1000 to 999"):
+        replayed(ProducerIdsRecord(next_producer_id=start), onto=before)
 
 
 def test_transaction_becomes_visible_with_its_end() -> None:

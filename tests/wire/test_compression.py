@@ -187,3 +187,11 @@ def test_zlib_serves_where_isal_is_not_installed(monkeypatch: pytest.MonkeyPatch
     assert module._deflate is zlib
     assert module.gzip_decompress(gzip.compress(TEXT), len(TEXT)) == TEXT
     assert gzip.decompress(module.gzip_compress(TEXT)) == TEXT
+
+
+def test_zstd_has_kafkas_level() -> None:
+    """`compression.zstd.level` is 3."""
+    data = b"".join(b"%d of many records " % (number * 7919 % 1000) for number in range(2000))
+    kafkas = zstandard.ZstdCompressor(level=3).compress(data)
+    assert compress(Compression.ZSTD, data) == kafkas
+    assert zstandard.ZstdCompressor(level=2).compress(data) != kafkas
