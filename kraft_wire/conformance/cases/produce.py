@@ -1,7 +1,6 @@
 """Produce, API key 0: batches of idempotent and plain producers, and what is refused."""
 
 import struct
-import time
 from typing import Final
 
 from kraft_wire.conformance import expect
@@ -411,23 +410,6 @@ def timestamp_too_old(broker: Subject, version: int) -> None:
     _refused(broker, version, batch(b"a"), ErrorCode.INVALID_TIMESTAMP, topic=topic)
 
 
-@case("Produce", "KIP-467, Per-record Error Messages", since=8)
-def record_too_old_is_named(broker: Subject, version: int) -> None:
-    """The response names the record whose time is refused, and only that one.
-
-    Produce a record of now and one of 2023 to a topic that allows one day.
-    """
-    topic = broker.topic(configs={"message.timestamp.before.max.ms": "86400000"})
-    now_ms = int(time.time() * 1000)
-    times = (now_ms, TIMESTAMP_MS, now_ms)
-    records = build_batch([Record(None, b"a", timestamp=each) for each in times])
-    answer = _answer(broker, version, produce(topic, version, bytes(records)))
-    expect.error(answer, _CODE, ErrorCode.INVALID_TIMESTAMP)
-    errors = answer.responses[0].partition_responses[0].record_errors
-    found = [each.batch_index for each in errors]
-    expect.true(found == [1], "index 1", found, produce_partition("record_errors"))
-
-
 @case("Produce", "Kafka protocol guide, Produce API")
 def nothing_to_produce(broker: Subject, version: int) -> None:
     """A request without topics has a response without topics.
@@ -493,26 +475,6 @@ def impossible_batch_beside_another(broker: Subject, version: int) -> None:
     answer = _answer(broker, version, request)
     codes = [one.error_code for each in answer.responses for one in each.partition_responses]
     expect.true(codes == [ErrorCode.CORRUPT_MESSAGE] * 2, "2 × CORRUPT_MESSAGE", codes)
-
-
-@case("Produce", "org.apache.kafka.common.requests.ProduceRequest, validateRecords")
-def no_batch_beside_another(broker: Subject, version: int) -> None:
-    """Records that end before their batch does fail their own partition only.
-
-    Produce to three partitions: zero bytes, a record, and the first 10 bytes of a batch.
-    """
-    topic = broker.topic(3)
-    request = produce(topic, version, b"")
-    for each, records in ((1, batch(b"a")), (2, batch(b"b")[:10])):
-        data = PartitionProduceData(index=each, records=records)
-        request.topic_data[0].partition_data.append(data)
-    answer = _answer(broker, version, request)
-    codes = {
-        one.index: one.error_code for each in answer.responses for one in each.partition_responses
-    }
-    refused = int(ErrorCode.INVALID_RECORD)
-    wanted = {0: refused, 1: 0, 2: refused}
-    expect.true(codes == wanted, str(wanted), codes, "responses")
 
 
 @case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
