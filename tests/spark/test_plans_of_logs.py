@@ -174,6 +174,27 @@ def log(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_stretch_ends_behind_the_last_batch_of_a_range(tmp_path: Path) -> None:
+    """A task of few offsets does not read the rest of a large segment."""
+    fs = OsFileSystem()
+    write_meta_properties(fs, str(tmp_path), MetaProperties(CLUSTER_ID, 1, None))
+    logs = LogDirectory.open(fs, str(tmp_path))
+    config = LogConfig(index_interval_bytes=0)
+    made = logs.create_log(TopicPartition("t", 0), TOPIC_ID, config, 1)
+    for base in range(10):
+        append(made, batch_bytes(base, size=20))
+    size = made.active_segment.size_bytes
+    logs.close(broker_epoch=1)
+    files = PartitionFiles(
+        "1", "t", 0, f"{tmp_path}/t-0", [SegmentFile(f"{0:020d}.log", 0, size)], log_start_offset=0
+    )
+    options = LogOptions(("/",), open_cost_bytes=0)
+    ((one,),) = plan_log_parts(fs, [(files, OffsetRange(0, 4))], options, 1)
+    (stretch,) = one.stretches
+    assert (stretch.start_position, stretch.end_position) == (0, size * 4 // 10)
+    assert not stretch.is_file_end
+
+
 def read(path: Path, view: str = "records", **options: str) -> list[dict[str, Any]]:
     given = {"path": str(path), "view": view, **options}
     return [row for batch in read_view(given) for row in batch.to_pylist()]
