@@ -175,6 +175,23 @@ def test_what_a_share_coordinator_refuses_is_told_and_stays_noted() -> None:
     assert len(noted(harness)) == before + 1
 
 
+def test_what_cannot_be_noted_any_more_is_no_success() -> None:
+    """Another broker coordinates the group by then (seed 6200036); 4.3.1 answers NONE."""
+    harness = left()
+    reply = harness.send(altering(topic={0: 7}), 0)
+    lose_coordination(harness)
+    harness.share_persister.take().answer()
+    assert reply.error == ErrorCode.NOT_COORDINATOR
+
+
+def test_an_append_that_fails_behind_the_share_coordinators_is_no_success() -> None:
+    harness = left()
+    reply = harness.send(altering(topic={0: 7}), 0)
+    harness.store.refusals.append(ErrorCode.KAFKA_STORAGE_ERROR)
+    harness.share_persister.take().answer()
+    assert reply.error == ErrorCode.NOT_COORDINATOR
+
+
 def test_an_append_that_fails_changes_nothing() -> None:
     harness = left()
     before = harness.store.records()

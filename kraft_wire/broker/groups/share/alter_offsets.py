@@ -62,8 +62,8 @@ def alter_offsets(
     """Set start offsets, and tell what became of each partition.
 
     Errors of all, first match wins: GROUP_ID_NOT_FOUND (the group is of another kind),
-    NON_EMPTY_GROUP, those of the append. Of one partition: UNKNOWN_TOPIC_OR_PARTITION, those of
-    its share coordinator.
+    NON_EMPTY_GROUP, those of the two appends. Of one partition: UNKNOWN_TOPIC_OR_PARTITION, those
+    of its share coordinator.
     """
     group = find_group(shard, group_id, "")
     is_new = group_id not in shard.other_groups and group_id not in shard.groups
@@ -136,7 +136,10 @@ def _begin(
 
     def begun(results: Mapping[SharePartitionKey, PersisterResult], at: ClockReading) -> None:
         if results and all(each.error is ErrorCode.NONE for each in results.values()):
-            finish_beginning(shard, group_id, results, at)
+            error = finish_beginning(shard, group_id, results, at)
+            if error is not ErrorCode.NONE:
+                then(Refusal(error))
+                return
         of_all = {name: results.get(key, _DONE) for name, key in keys.items()}
         then(
             [

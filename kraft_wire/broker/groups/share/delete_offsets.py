@@ -197,11 +197,13 @@ def _outcome(
 def finish_deletion(
     shard: GroupShard, group_id: str, topic_ids: Sequence[Uuid | None], at: ClockReading
 ) -> ErrorCode:
-    """Note that topics are deleted."""
+    """Note that topics are deleted. Errors: NOT_COORDINATOR, those of the append."""
+    if shard.is_released:
+        return ErrorCode.NOT_COORDINATOR
     group = shard.other_groups.get(group_id)
     known = group.state_partitions if isinstance(group, ShareGroup) else None
-    if known is None or shard.is_released:
-        return ErrorCode.NONE if known is None else ErrorCode.NOT_COORDINATOR
+    if known is None:
+        return ErrorCode.NONE
     assert isinstance(group, ShareGroup), group
     left = [topic_id for topic_id in known.deleting if topic_id not in topic_ids]
     noted = StatePartitions(

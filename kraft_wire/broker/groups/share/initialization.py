@@ -123,21 +123,30 @@ def finish_beginning(
     group_id: str,
     results: Mapping[SharePartitionKey, PersisterResult],
     at: ClockReading,
-) -> None:
-    """Note that partitions are initialised, or after an error that they do not begin any more."""
+) -> ErrorCode:
+    """Note that partitions are initialised, or after an error that they do not begin any more.
+
+    Errors: NOT_COORDINATOR (nothing can be noted here any more), those of the append.
+    """
     group = shard.other_groups.get(group_id)
-    if shard.is_released or not isinstance(group, ShareGroup):
-        return
+    if shard.is_released:
+        return ErrorCode.NOT_COORDINATOR
+    if not isinstance(group, ShareGroup):
+        return ErrorCode.NONE
     topics: dict[Uuid, list[int]] = {}
     for key in results:
         topics.setdefault(key.topic_id, []).append(key.partition)
     if all(each.error is ErrorCode.NONE for each in results.values()):
         begun = initialized(group.state_partitions, topics, shard.env.image())
-        if _note(shard, group, begun, at).error is ErrorCode.NONE:
-            return
+        error = _note(shard, group, begun, at).error
+        if error is ErrorCode.NONE:
+            return error
+    else:
+        error = ErrorCode.NONE
     known = group.state_partitions
     if known is not None and len(known.initializing):
         _note(shard, group, uninitialized(known, topics, shard.env.image()), at)
+    return error
 
 
 def _note(
