@@ -1,14 +1,15 @@
 """A tool that lists and describes transactional ids (KIP-664, KIP-994, KIP-1152).
 
 S77: it is shown what the newest committed record of an id says. An id is judged if that record was
-the same before the request and after the answer.
+the same before the request and after the answer, and if the coordinator has read nothing that is
+not committed: a new leader reads its log to the end, as in Kafka.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC
 from kraft_wire.sim.clients.context import ClientContext
@@ -17,6 +18,7 @@ from kraft_wire.sim.clients.tool import Tool
 from kraft_wire.sim.judge.transactions.id_records import PREPARED, IdRecord
 from kraft_wire.sim.judge.transactions.watch import TransactionWatch
 from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.storage.log import Log
 from kraft_wire.wire.generated.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -62,6 +64,21 @@ class TransactionTool(Tool):
         record = self._ids.get(name)
         return record if record is not None and before.get(name) == record else None
 
+    def _has_read_more(self, node_id: int) -> bool:
+        """Whether a broker has read uncommitted records when it began to lead, or does not run."""
+        node = self.stage.machines[node_id].node
+        if node is None:
+            return True
+        for truth in self.context.truth.of_topic(TRANSACTION_TOPIC):
+            partition = node.broker.partitions.get((truth.topic, truth.number))
+            if partition is None or partition.offline or not partition.is_leader:
+                continue
+            log = cast(Log, partition.log)
+            own = [start for epoch, start in log.epochs.entries if epoch == partition.leader_epoch]
+            if log.high_watermark < (own[0] if own else log.log_end_offset):
+                return True
+        return False
+
     def _describe(self) -> None:
         before = dict(self._ids)
         names = [self.random.choice([*before, _UNKNOWN]), _UNKNOWN]
@@ -78,7 +95,7 @@ class TransactionTool(Tool):
             if unknown.error_code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
                 self._wrong(node_id, "an unknown id is shown as", unknown)
             record = self._same_as(before, names[0])
-            if record is not None:
+            if record is not None and not self._has_read_more(node_id):
                 self.context.judge.looked[_INVARIANT] += 1
                 partitions = {(topic.topic, n) for topic in known.topics for n in topic.partitions}
                 shown = (
@@ -136,7 +153,8 @@ class TransactionTool(Tool):
                 each.transactional_id: (each.producer_id, each.transaction_state)
                 for each in response.transaction_states
             }
-            for name in dict.fromkeys((*shown, *before)):
+            is_judged = not self._has_read_more(node_id)
+            for name in dict.fromkeys((*shown, *before)) if is_judged else ():
                 record = self._same_as(before, name)
                 if record is None:
                     continue
