@@ -81,10 +81,14 @@ class GroupTool(Tool):
             raise Violation(GROUP_IS_AS_LEFT, node_id, self.group, *facts, "left as", self.state())
 
     def write(self, request: Message, version: int, done: Callable[[int, Message], bool]) -> None:
-        """Send a change; `done` returns whether it is known to have happened, or not to."""
+        """Send a change; `done` returns whether it is known to have happened.
+
+        A refusal tells nothing: COORDINATOR_NOT_AVAILABLE may be a write for which the ISR was too
+        slow, NOT_COORDINATOR one of a broker that lost the group meanwhile, and leads it again.
+        """
 
         def answered(node_id: int, response: Message | None) -> None:
-            if response is None or not done(node_id, response):
+            if response is None or not done(node_id, response) or self.coordinator is None:
                 self.begin_group()
                 self.again()
             else:
@@ -113,7 +117,7 @@ class GroupTool(Tool):
         self.ask_coordinator(request, then, version)
 
     def is_refused(self, code: int) -> bool:
-        """Return whether the broker is not the coordinator: nothing has changed."""
+        """Return whether the broker is not the coordinator, or has just ceased to be."""
         if ErrorCode(code) not in WRONG_NODE:
             return False
         self.coordinator = None
