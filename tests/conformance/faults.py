@@ -6,8 +6,8 @@ topics and settings and the quorum's RPCs. They were drawn with seed 20 before t
 at; `faults.toml` has those of the first 130 that one node can show to a client, 15 of a later draw
 with seed 2026, 27 of one with seed 2027 over newer groups and transactions, 60 of one with seed
 2029 over the broker, the controller's and the quorum's handlers and the wire, and 51 of one with
-seed 2031 over the broker and the controller. A fault whose lines
-are gone is listed, and counts as neither found nor missed.
+seed 2031 over the broker and the controller. A fault whose lines are gone is listed, and counts as
+neither found nor missed.
 """
 
 import sys

@@ -110,7 +110,7 @@ def test_value_that_is_not_one_record_is_a_fault(value: bytes, reason: str) -> N
 
 
 def test_epoch_of_the_features_is_the_offset_of_the_batch_that_changed_them() -> None:
-    """Also where nobody asks for the image before the next batch."""
+    """The loader keeps it when the next batch comes before a read of the image."""
     loader = MetadataLoader()
     level = FeatureLevelRecord(name="metadata.version", feature_level=30)
     loader.take_batch([level], 0, 1)

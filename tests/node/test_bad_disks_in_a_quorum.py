@@ -16,6 +16,7 @@ from tests.node.test_three_controllers import (
     config_of,
     configs,
     error_of,
+    lines_of,
     set_config,
     unfenced_broker,
 )
@@ -102,13 +103,7 @@ def test_a_metadata_log_whose_end_was_cut_is_logged_at_the_start() -> None:
     file.pwrite(end.to_bytes(8, "big") + b"\0" * 9, file.size_bytes())
     quorum.start(victim)
     fields = {"partition": METADATA_PARTITION, "log_end_offset": end, "bytes": 17}
-    cuts = [
-        (node_id, told)
-        for node_id, member in quorum.members.items()
-        for name, told in member.lines
-        if name == "torn_tail_cut"
-    ]
-    assert cuts == [(victim, fields)]
+    assert lines_of(quorum, "torn_tail_cut") == [(victim, fields)]
 
 
 def test_a_fencing_that_waits_for_room_is_one_line() -> None:
@@ -119,10 +114,10 @@ def test_a_fencing_that_waits_for_room_is_one_line() -> None:
     fill(fs, 10)
     quorum.advance(5_000)
     assert quorum.elect() == leader
-    assert "broker_session_expired" not in lines(quorum, leader)
+    assert lines_of(quorum, "broker_session_expired") == []
     fs.capacity_bytes = None
     quorum.advance(2_000)
-    assert lines(quorum, leader).count("broker_session_expired") == 1
+    assert [node_id for node_id, _ in lines_of(quorum, "broker_session_expired")] == [leader]
     assert quorum.members[leader].running.controller.image.brokers[9].fenced
 
 

@@ -177,13 +177,13 @@ def test_what_was_decided_by_a_step_of_the_controllers_own_is_answered_once_that
     assert not quorum.members[leader].running.controller.image.brokers[9].fenced
 
 
-def expired_sessions(quorum: NodeQuorum) -> list[tuple[int, dict[str, object]]]:
-    """Return each line of an ended session, with the node that wrote it."""
+def lines_of(quorum: NodeQuorum, event: str) -> list[tuple[int, dict[str, object]]]:
+    """Return each line of an event, with the node that wrote it."""
     return [
         (node_id, fields)
         for node_id, member in quorum.members.items()
         for name, fields in member.lines
-        if name == "broker_session_expired"
+        if name == event
     ]
 
 
@@ -196,13 +196,13 @@ def test_session_that_ends_without_a_heartbeat_is_one_line_of_the_active_control
     quorum.advance(900)
     quorum.ask(leader, lives)
     quorum.advance(1_000)
-    assert expired_sessions(quorum) == []
+    assert lines_of(quorum, "broker_session_expired") == []
     quorum.advance(1)
     fields = {"broker": 9, "broker_epoch": lives.broker_epoch}
     fields |= {"silent_ms": 1_001, "session_timeout_ms": 1_000}
-    assert expired_sessions(quorum) == [(leader, fields)]
+    assert lines_of(quorum, "broker_session_expired") == [(leader, fields)]
     quorum.advance(5_000)
-    assert expired_sessions(quorum) == [(leader, fields)]
+    assert lines_of(quorum, "broker_session_expired") == [(leader, fields)]
 
 
 def test_power_lost_by_all_keeps_what_was_committed() -> None:

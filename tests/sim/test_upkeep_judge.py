@@ -501,7 +501,7 @@ def test_the_active_segment_may_be_sealed_and_compacted_in_one_event() -> None:
 
 
 def test_a_merged_segment_may_have_more_batches_than_a_full_index() -> None:
-    """Its batches count as appended by nobody (seed 9620617)."""
+    """The limit holds for the batches that a leader has appended (seed 9620617)."""
     stage = Stage("compact", segment_batches=1)
     for offset in range(4):
         stage.segment(offset, batch(offset, (b"%d" % offset, b"1")))

@@ -27,6 +27,7 @@ from kraft_wire.spark.kraftlog.views import ViewTask, plan_view
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.files import File
+from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import CLUSTER_ID, TOPIC_ID
@@ -158,13 +159,18 @@ BATCHES = ((0, 2), (2, 1), (3, 3), (6, 2), (8, 2), (10, 1))
 """Base offset and records; segments begin at 0, 3 and 8."""
 
 
+def begun(path: Path, config: LogConfig | None = None) -> tuple[LogDirectory, Log]:
+    """An empty log, and its directory."""
+    fs = OsFileSystem()
+    write_meta_properties(fs, str(path), MetaProperties(CLUSTER_ID, 1, None))
+    logs = LogDirectory.open(fs, str(path))
+    return logs, logs.create_log(TopicPartition("t", 0), TOPIC_ID, config or LogConfig(), 1)
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A log of three segments with two batches each."""
-    fs = OsFileSystem()
-    write_meta_properties(fs, str(tmp_path), MetaProperties(CLUSTER_ID, 1, None))
-    logs = LogDirectory.open(fs, str(tmp_path))
-    made = logs.create_log(TopicPartition("t", 0), TOPIC_ID, LogConfig(), 1)
+    logs, made = begun(tmp_path)
     for base, count in BATCHES:
         if base in (3, 8):
             made.roll(1)
@@ -176,11 +182,7 @@ def log(tmp_path: Path) -> Path:
 
 def test_stretch_ends_behind_the_last_batch_of_a_range(tmp_path: Path) -> None:
     """A task of few offsets does not read the rest of a large segment."""
-    fs = OsFileSystem()
-    write_meta_properties(fs, str(tmp_path), MetaProperties(CLUSTER_ID, 1, None))
-    logs = LogDirectory.open(fs, str(tmp_path))
-    config = LogConfig(index_interval_bytes=0)
-    made = logs.create_log(TopicPartition("t", 0), TOPIC_ID, config, 1)
+    logs, made = begun(tmp_path, LogConfig(index_interval_bytes=0))
     for base in range(10):
         append(made, batch_bytes(base, size=20))
     size = made.active_segment.size_bytes
@@ -189,7 +191,7 @@ def test_stretch_ends_behind_the_last_batch_of_a_range(tmp_path: Path) -> None:
         "1", "t", 0, f"{tmp_path}/t-0", [SegmentFile(f"{0:020d}.log", 0, size)], log_start_offset=0
     )
     options = LogOptions(("/",), open_cost_bytes=0)
-    ((one,),) = plan_log_parts(fs, [(files, OffsetRange(0, 4))], options, 1)
+    ((one,),) = plan_log_parts(OsFileSystem(), [(files, OffsetRange(0, 4))], options, 1)
     (stretch,) = one.stretches
     assert (stretch.start_position, stretch.end_position) == (0, size * 4 // 10)
     assert not stretch.is_file_end

@@ -14,7 +14,7 @@ from kraft_wire.wire.records.record import Record
 
 @case("Produce", "org.apache.kafka.common.requests.ProduceRequest, validateRecords")
 def no_batch_beside_another(broker: Subject, version: int) -> None:
-    """Records that end before their batch does fail their own partition only.
+    """A partition whose records end inside a batch is refused, and no other one.
 
     Produce to three partitions: zero bytes, a record, and the first 10 bytes of a batch.
     """

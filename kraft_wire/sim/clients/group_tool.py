@@ -83,8 +83,8 @@ class GroupTool(Tool):
     def write(self, request: Message, version: int, done: Callable[[int, Message], bool]) -> None:
         """Send a change; `done` returns whether it is known to have happened.
 
-        A refusal tells nothing: COORDINATOR_NOT_AVAILABLE may be a write for which the ISR was too
-        slow, NOT_COORDINATOR one of a broker that lost the group meanwhile, and leads it again.
+        After a refusal that is unknown too: a broker answers COORDINATOR_NOT_AVAILABLE where the
+        ISR was too slow for its record, and NOT_COORDINATOR where it lost the group meanwhile.
         """
 
         def answered(node_id: int, response: Message | None) -> None:

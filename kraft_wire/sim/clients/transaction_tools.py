@@ -153,8 +153,8 @@ class TransactionTool(Tool):
                 each.transactional_id: (each.producer_id, each.transaction_state)
                 for each in response.transaction_states
             }
-            is_judged = not self._has_read_more(node_id)
-            for name in dict.fromkeys((*shown, *before)) if is_judged else ():
+            judged = () if self._has_read_more(node_id) else dict.fromkeys((*shown, *before))
+            for name in judged:
                 record = self._same_as(before, name)
                 if record is None:
                     continue

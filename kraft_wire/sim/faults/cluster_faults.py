@@ -38,12 +38,13 @@ __all__ = ["ClusterFaults"]
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
 _QUORUM_APIS: Final = (52, 53, 54, 59)
+"""Messages that may be sent with flipped bits: in others a receiver cannot detect the damage."""
 _CHANGES_OF_SHARE_STATE: Final = (
     InitializeShareGroupStateRequest.API_KEY,
     WriteShareGroupStateRequest.API_KEY,
     DeleteShareGroupStateRequest.API_KEY,
 )
-"""Messages that may be sent with flipped bits: in others a receiver cannot detect the damage."""
+"""Messages that may not be sent again later."""
 
 
 class ClusterFaults(QuorumFaults):
@@ -162,7 +163,7 @@ class ClusterFaults(QuorumFaults):
         return int.from_bytes(data[4:6], "big") in _QUORUM_APIS
 
     def _may_be_replayed(self, data: Buffer) -> bool:
-        """Nothing in a change of share state says that it is older than the state, as in Kafka."""
+        """A change of share state does not say that it is older than the state, as in Kafka."""
         return int.from_bytes(data[4:6], "big") not in _CHANGES_OF_SHARE_STATE
 
     def _port_of(self, machine: Machine) -> int:

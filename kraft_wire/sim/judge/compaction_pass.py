@@ -26,10 +26,7 @@ class CompactionPass:
     """One compaction of one log, as the judge sees it afterwards."""
 
     def __init__(
-        self,
-        judge: ReplicaJudge,
-        watch: ReplicaWatch,
-        segments: list[SeenSegment],
+        self, judge: ReplicaJudge, watch: ReplicaWatch, segments: list[SeenSegment]
     ) -> None:
         """`segments`: the log as it was when the pass began."""
         self.judge = judge
@@ -163,7 +160,7 @@ def limit_of(watch: ReplicaWatch, segments: tuple[SeenSegment, ...]) -> int:
 def with_appended(before: list[SeenSegment], after: tuple[SeenSegment, ...]) -> list[SeenSegment]:
     """Add the segments that were begun in the event that compacted, as they are now.
 
-    What was the active segment before the event may be compacted then.
+    The pass may then compact the segment that was active before the event.
     """
     end, active = before[-1].end_offset, after[-1]
     if active.base_offset < end:

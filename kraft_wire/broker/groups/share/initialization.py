@@ -126,7 +126,8 @@ def finish_beginning(
 ) -> ErrorCode:
     """Note that partitions are initialised, or after an error that they do not begin any more.
 
-    Errors: NOT_COORDINATOR (nothing can be noted here any more), those of the append.
+    Errors: NOT_COORDINATOR (this broker does not lead the group's partition any more), those of
+    the append.
     """
     group = shard.other_groups.get(group_id)
     if shard.is_released:
@@ -136,13 +137,12 @@ def finish_beginning(
     topics: dict[Uuid, list[int]] = {}
     for key in results:
         topics.setdefault(key.topic_id, []).append(key.partition)
+    error = ErrorCode.NONE
     if all(each.error is ErrorCode.NONE for each in results.values()):
         begun = initialized(group.state_partitions, topics, shard.env.image())
         error = _note(shard, group, begun, at).error
         if error is ErrorCode.NONE:
             return error
-    else:
-        error = ErrorCode.NONE
     known = group.state_partitions
     if known is not None and len(known.initializing):
         _note(shard, group, uninitialized(known, topics, shard.env.image()), at)
